@@ -4,6 +4,7 @@
 import contextlib
 import dataclasses
 import os
+import resource
 import select
 import socket
 import subprocess
@@ -351,6 +352,47 @@ class SandboxConformance:
             other.kill()
         assert ended is None
 
+    def test_whoever_starts_a_command_is_not_limited_by_it(self, machine: Machine) -> None:
+        was = _limits()
+        machine.python(
+            "import os, resource, sys\npid = int(sys.argv[1])\n"
+            "for limit in (lambda: resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0)),\n"
+            " lambda: os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))}),\n"
+            " lambda: os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0)),\n"
+            " lambda: os.setpriority(os.PRIO_PROCESS, pid, 3), lambda: os.setpriority(os.PRIO_USER, 0, 3)):\n"
+            " try: limit()\n except OSError: pass",
+            str(os.getpid()),
+        )
+        assert _limits() == was
+
+    def test_a_thread_can_limit_itself(self, machine: Machine) -> None:
+        said = machine.python(
+            "import os, resource, threading\nresource.prlimit(0, resource.RLIMIT_CORE, (0, 0))\n"
+            "os.sched_setaffinity(threading.get_native_id(), {min(os.sched_getaffinity(0))})\n"
+            "print(len(os.sched_getaffinity(0)), resource.getrlimit(resource.RLIMIT_CORE))"
+        )
+        assert said == "1 (0, 0)\n"
+
+    def test_modes_and_times_of_other_files_stay(self, machine: Machine) -> None:
+        file = machine.outside / "file"
+        was = file.stat()
+        machine.shell(f"chmod 777 {file}; touch -d yesterday {file}")
+        assert (file.stat().st_mode, file.stat().st_mtime) == (was.st_mode, was.st_mtime)
+
+    def test_no_file_that_a_command_made_has_a_setuid_or_setgid_bit(self, machine: Machine) -> None:
+        machine.shell("cd src; cp /bin/true a; cp a b; cp a c; chmod u+s a; chmod 2755 b; chmod 755 c")
+        machine.python(
+            "import os\nos.chdir('src')\nhere, umask = os.open('.', os.O_RDONLY), os.umask(0)\n"
+            "new = lambda path, mode: os.open(path, os.O_CREAT, mode)\n"
+            "at = lambda path, mode: os.close(new(path, 0o600)) or os.chmod(path, mode, dir_fd=here)\n"
+            "by_number = lambda path, mode: os.fchmod(new(path, 0o600), mode)\n"
+            "for make in (new, os.mknod, at, by_number):\n for mode in (0o4755, 0o2755, 0o755):\n"
+            "  try: make(f'{make}{mode}', mode)\n  except PermissionError: pass"
+        )
+        modes = [path.stat().st_mode & 0o7777 for path in (machine.workspace / "src").iterdir()]
+        assert [mode for mode in modes if mode & 0o6000] == []
+        assert modes.count(0o755) >= 5
+
     def test_no_service_can_be_reached(self, machine: Machine) -> None:
         with _listening(machine) as (tcp, udp, path, name, datagrams):
             for family, address in (
@@ -430,6 +472,11 @@ class SandboxConformance:
         gone.register(writer, 0)
         assert gone.poll(10_000)
         os.close(writer)
+
+
+def _limits() -> list[object]:
+    affinity, policy = os.sched_getaffinity(0), os.sched_getscheduler(0)
+    return [resource.getrlimit(resource.RLIMIT_CORE), affinity, policy, os.getpriority(os.PRIO_PROCESS, 0)]
 
 
 @contextlib.contextmanager

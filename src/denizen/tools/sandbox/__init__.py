@@ -4,10 +4,20 @@ from denizen.tools.sandbox.sandboxes import (
     Bubblewrap,
     Landlock,
     LandlockAlone,
+    LandlockSharingProcesses,
     Strongest,
     Unconfined,
     choose_sandbox,
     problem_with,
 )
 
-__all__ = ["Bubblewrap", "Landlock", "LandlockAlone", "Strongest", "Unconfined", "choose_sandbox", "problem_with"]
+__all__ = [
+    "Bubblewrap",
+    "Landlock",
+    "LandlockAlone",
+    "LandlockSharingProcesses",
+    "Strongest",
+    "Unconfined",
+    "choose_sandbox",
+    "problem_with",
+]

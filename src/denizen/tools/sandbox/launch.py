@@ -14,7 +14,7 @@ after signal n, 126 where the command couldn't be confined or run.
 """
 
 # pathlib takes its time to import
-# ruff: noqa: PTH102, PTH103, PTH116, PTH120, PTH123, PTH208, PTH211
+# ruff: noqa: PTH102, PTH103, PTH109, PTH112, PTH116, PTH120, PTH123, PTH208, PTH211
 
 import contextlib
 import ctypes
@@ -38,19 +38,49 @@ DEVICE_CONTROL = 1 << 15  # since ABI 5
 SCOPES = 1 << 0 | 1 << 1  # abstract sockets and signals stay inside, since ABI 6
 LEAST_ABI = 3  # before it, any file could be truncated
 
-# by architecture: its number for audit, then the system calls socket, add_key, request_key, keyctl
-CALLS = {"x86_64": (0xC000003E, 41, 248, 249, 250), "aarch64": (0xC00000B7, 198, 217, 218, 219)}
-IO_URING_SETUP = 425  # what it does isn't seen by seccomp
-LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+LOAD, EQUAL, AT_LEAST, HAS_ANY, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 ALLOWED, KILLED, REFUSED = 0x7FFF0000, 0x80000000, 0x00050000
 AF_UNIX, AF_NET = 1, (2, 10, 16)  # IPv4, IPv6, and the kernel's tables of them
+SETUID_SETGID, MAKES_FILE = 0o6000, os.O_CREAT | 0o20000000  # the other: O_TMPFILE, without what it has of O_DIRECTORY
 
-# by architecture: the system calls shmget, msgget, semget
-SYSTEM_V = {"x86_64": (29, 68, 64), "aarch64": (194, 186, 190)}
-CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
-MS_BIND, MS_REC, MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
-MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
+
+class Calls(NamedTuple):
+    """The number of an architecture, and of its system calls."""
+
+    architecture: int
+    socket: int
+    key_rings: Sequence[int]
+    system_v: Sequence[int]
+    limits: int
+    scheduling: Sequence[int]
+    affinity: int
+    priorities: Sequence[tuple[int, int]]
+    """Those that set one, with the word for all processes of a user."""
+    modes: Sequence[tuple[int, int]]
+    """Those that set a mode, with the place of that argument."""
+    opening: Sequence[tuple[int, int]]
+    """Those that may make a file, with the place of their flags; the mode is next."""
+
+
+CALLS = {
+    "x86_64": Calls(
+        *(0xC000003E, 41, (248, 249, 250), (29, 68, 64), 302, (142, 144, 314), 203, ((141, 2), (251, 3))),
+        modes=((90, 1), (91, 1), (268, 2), (452, 2), (85, 1), (133, 1), (259, 2)),
+        opening=((2, 1), (257, 2)),
+    ),
+    "aarch64": Calls(
+        *(0xC00000B7, 198, (217, 218, 219), (194, 186, 190), 261, (118, 119, 274), 122, ((140, 2), (30, 3))),
+        modes=((52, 1), (53, 2), (452, 2), (33, 2)),
+        opening=((56, 2),),
+    ),
+}
+IO_URING_SETUP, OPENAT2 = 425, 437  # what these do isn't seen by seccomp
+
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID = 0x00020000, 0x08000000, 0x10000000, 0x20000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 1 << 1, 1 << 2, 1 << 3, 1 << 12, 1 << 14, 1 << 18
+OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 428, 429, 442, -100, 0x8000, 1
+OPEN_TREE_CLONE, MOVE_MOUNT_F_EMPTY_PATH = 1, 4
 TERMINATING_LOOKS = 50
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -60,14 +90,16 @@ class Options(NamedTuple):
     """How the command is confined.
 
     A grant is an access (`read` or `write`), a place, and what in it is excepted. With `protected` places the command
-    has mounts and System V memory of its own, and those places are read-only in it; with None it has no namespaces, and
-    System V memory is refused to a confined command. `bwrap`: the command is one, and gets the filter of system calls.
+    has mounts and System V memory of its own, and all is read-only in it but what is granted without these places; with
+    None it has no namespaces, and System V memory is refused to a confined command. With `own_processes` it sees no
+    others. `bwrap`: the command is one, and gets the filter of system calls.
     """
 
     grants: Sequence[tuple[str, str, Sequence[str]]] = ()
     links: Sequence[tuple[str, str]] = ()
     network: bool = False
     protected: Sequence[str] | None = None
+    own_processes: bool = False
     bwrap: bool = False
 
 
@@ -79,16 +111,13 @@ def main(argv: Sequence[str]) -> int:
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
+    starter = os.getppid()
     with _scratch(options.links) if options.grants else contextlib.nullcontext("") as scratch:
         child = os.fork()
         if child == 0:
-            _become(command, options, scratch)
+            _become(command, options, scratch, starter)
         try:
-            while True:
-                pid, status = os.wait()
-                if pid == child:
-                    code = os.waitstatus_to_exitcode(status)
-                    return code if code >= 0 else 128 - code
+            return _wait_for(child)
         except SystemExit:
             _terminate(child)
             raise
@@ -114,6 +143,24 @@ def _terminate(child: int) -> None:
             if os.waitpid(child, os.WNOHANG)[0]:
                 break
             time.sleep(1 / TERMINATING_LOOKS)
+
+
+def _wait_for(child: int) -> int:
+    """Take leave of children until this one has ended; its exit status."""
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _go_on_in_child() -> None:
+    """Return in a child alone; this process waits for it, and ends as it does."""
+    if child := os.fork():
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)  # sent to the whole group: it's the command's to end
+        os._exit(_wait_for(child))
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _end_all() -> None:
@@ -148,7 +195,7 @@ def _scratch(links: Sequence[tuple[str, str]]) -> Generator[str]:
         shutil.rmtree(folder, ignore_errors=True)  # the command may have made it impossible
 
 
-def _become(command: list[str], options: Options, scratch: str) -> NoReturn:
+def _become(command: list[str], options: Options, scratch: str, starter: int) -> NoReturn:
     try:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
@@ -156,14 +203,17 @@ def _become(command: list[str], options: Options, scratch: str) -> NoReturn:
         if options.grants:
             os.environ["HOME"] = scratch
             os.environ["TMPDIR"] = f"{scratch}/tmp"  # noqa: S108
+            others = [] if options.own_processes else [*map(int, os.listdir(f"/proc/{starter}/task"))]
             if options.protected is not None:
-                _enter_namespaces()
-                for place in options.protected:  # mounted over itself, so it can't be renamed or removed either
-                    _mount(place, place, MS_BIND | MS_REC)
-                    read_only = struct.pack("QQQQ", MOUNT_ATTR_RDONLY, 0, 0, 0)
-                    at, flags, length = ctypes.c_int(AT_FDCWD), ctypes.c_uint(AT_RECURSIVE), len(read_only)
-                    _called(MOUNT_SETATTR, at, os.fsencode(place), flags, read_only, ctypes.c_size_t(length))
-            _confine(options, scratch)
+                _enter_namespaces(CLONE_NEWPID if options.own_processes else 0)
+                if options.own_processes:  # the first process of the namespace, which adopts the orphans in it
+                    _go_on_in_child()
+                    _mount("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, kind="proc")
+                granted = [place for access, place, _ in options.grants if access == "write" and os.path.isdir(place)]
+                _hold_still([*granted, scratch], options.protected)
+            _confine(options, scratch, others)
+            if options.own_processes:
+                _go_on_in_child()
         if options.bwrap:
             place = os.memfd_create("filter")
             os.write(place, _filter([AF_UNIX, *AF_NET], own_memory=True))
@@ -176,11 +226,12 @@ def _become(command: list[str], options: Options, scratch: str) -> NoReturn:
     os._exit(126)
 
 
-def _enter_namespaces() -> None:
-    """Mounts and System V memory of its own: as root at once, else as the root of a user namespace."""
+def _enter_namespaces(kinds: int) -> None:
+    """Mounts and System V memory of its own, and `kinds`: as root at once, else as the root of a user namespace."""
     user, group = os.geteuid(), os.getegid()
-    if libc.unshare(CLONE_NEWNS | CLONE_NEWIPC):
-        if libc.unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUSER):
+    kinds |= CLONE_NEWNS | CLONE_NEWIPC
+    if libc.unshare(kinds):
+        if libc.unshare(kinds | CLONE_NEWUSER):
             raise OSError(ctypes.get_errno(), "the kernel refuses namespaces")
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             with open(f"/proc/self/{name}", "w") as file:
@@ -188,13 +239,36 @@ def _enter_namespaces() -> None:
     _mount(None, "/", MS_REC | MS_PRIVATE)
 
 
-def _mount(source: str | None, target: str, flags: int) -> None:
-    if libc.mount(os.fsencode(source) if source else None, os.fsencode(target), None, ctypes.c_ulong(flags), None):
+def _hold_still(writable: Sequence[str], protected: Sequence[str]) -> None:
+    """Make everything read-only, modes and times too, but what is `writable` without the `protected` places in it."""
+    at = ctypes.c_int(AT_FDCWD)
+    clone = ctypes.c_uint(OPEN_TREE_CLONE | AT_RECURSIVE | os.O_CLOEXEC)
+    trees = [(place, _called(OPEN_TREE, at, os.fsencode(place), clone)) for place in writable]
+    _make_read_only("/")
+    for place, tree in trees:
+        flags = ctypes.c_uint(MOVE_MOUNT_F_EMPTY_PATH)
+        _called(MOVE_MOUNT, ctypes.c_int(tree), b"", at, os.fsencode(place), flags)
+        os.close(tree)
+    for place in protected:  # mounted over itself, so it can't be renamed or removed either
+        _mount(place, place, MS_BIND | MS_REC)
+        _make_read_only(place)
+    os.chdir(os.getcwd())  # it was below what is mounted there now
+
+
+def _make_read_only(place: str) -> None:
+    attributes = struct.pack("QQQQ", MOUNT_ATTR_RDONLY, 0, 0, 0)
+    at, flags, length = ctypes.c_int(AT_FDCWD), ctypes.c_uint(AT_RECURSIVE), ctypes.c_size_t(len(attributes))
+    _called(MOUNT_SETATTR, at, os.fsencode(place), flags, attributes, length)
+
+
+def _mount(source: str | None, target: str, flags: int, kind: str = "") -> None:
+    texts = [os.fsencode(text) if text else None for text in (source, target, kind)]
+    if libc.mount(*texts, ctypes.c_ulong(flags), None):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), target)
 
 
-def _confine(options: Options, scratch: str) -> None:
+def _confine(options: Options, scratch: str, others: Sequence[int]) -> None:
     version = abi()
     if version < LEAST_ABI:
         raise OSError(errno.ENOSYS, f"the kernel's Landlock is too old (ABI {version})")
@@ -221,7 +295,8 @@ def _confine(options: Options, scratch: str) -> None:
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs was refused")
     _called(RESTRICT_SELF, rules, ctypes.c_uint32(0))
-    filtering = _filter(AF_NET if options.network else [], own_memory=options.protected is not None)
+    families = AF_NET if options.network else []
+    filtering = _filter(families, own_memory=options.protected is not None, others=others)
     program = _Program(len(filtering) // 8, filtering)
     if libc.prctl(PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0):
         raise OSError(ctypes.get_errno(), "seccomp was refused")
@@ -242,21 +317,50 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-def _filter(families: Sequence[int], *, own_memory: bool) -> bytes:
-    """Refuses sockets but of those families, key rings, ways around this; System V memory unless it is its own."""
-    architecture, socket, *refused = CALLS[os.uname().machine]
-    refused += [] if own_memory else SYSTEM_V[os.uname().machine]
+def _filter(families: Sequence[int], *, own_memory: bool, others: Sequence[int] = ()) -> bytes:
+    """Refuses sockets but of those families, key rings, setuid and setgid bits, and ways around this.
+
+    Unless it is its own, also System V memory; and with `others`, the processes that start it, limits for any process
+    but the caller. A thread names itself by its number where it chooses its processors, so there only they are refused.
+    """
+    calls = CALLS[os.uname().machine]
     steps = [
-        *((LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, architecture), (RETURN, 0, 0, KILLED), (LOAD, 0, 0, NUMBER)),
+        *((LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, calls.architecture), (RETURN, 0, 0, KILLED), (LOAD, 0, 0, NUMBER)),
         *((AT_LEAST, 0, 1, 1 << 30), (RETURN, 0, 0, REFUSED | errno.ENOSYS)),  # the x32 variants of calls
+        *_refuse(OPENAT2, error=errno.ENOSYS),
     ]
-    for call in (IO_URING_SETUP, *refused):
-        steps += [(EQUAL, 0, 1, call), (RETURN, 0, 0, REFUSED | errno.EPERM)]
-    steps += [(EQUAL, 1, 0, socket), (RETURN, 0, 0, ALLOWED), (LOAD, 0, 0, FIRST_ARGUMENT)]
+    for call in (IO_URING_SETUP, *calls.key_rings, *(() if own_memory else calls.system_v)):
+        steps += _refuse(call)
+    for call, mode in calls.modes:
+        steps += _refuse(call, (mode, HAS_ANY, SETUID_SETGID, True))
+    for call, flags in calls.opening:
+        steps += _refuse(call, (flags, HAS_ANY, MAKES_FILE, True), (flags + 1, HAS_ANY, SETUID_SETGID, True))
+    if others:
+        for call in (calls.limits, *calls.scheduling):
+            steps += _refuse(call, (0, EQUAL, 0, False))
+        for call, all_of_user in calls.priorities:
+            steps += _refuse(call, (1, EQUAL, 0, False)) + _refuse(call, (0, EQUAL, all_of_user, True))
+        for number in others:
+            steps += _refuse(calls.affinity, (0, EQUAL, number, True))
+    steps += [(EQUAL, 1, 0, calls.socket), (RETURN, 0, 0, ALLOWED), (LOAD, 0, 0, ARGUMENTS)]
     for family in families:
         steps += [(EQUAL, 0, 1, family), (RETURN, 0, 0, ALLOWED)]
     steps.append((RETURN, 0, 0, REFUSED | errno.EACCES))
     return b"".join(struct.pack("HBBI", *step) for step in steps)
+
+
+_Step = tuple[int, int, int, int]
+
+
+def _refuse(call: int, *where: tuple[int, int, int, bool], error: int = errno.EPERM) -> list[_Step]:
+    """Steps that refuse a call where comparing each of these arguments (its place, how, with what) has that outcome."""
+    steps: list[_Step] = [(RETURN, 0, 0, REFUSED | error)]
+    for place, how, value, outcome in reversed(where):
+        met, unmet = (0, len(steps)) if outcome else (len(steps), 0)
+        steps = [(LOAD, 0, 0, ARGUMENTS + 8 * place), (how, met, unmet, value), *steps]
+    if where:
+        steps.append((LOAD, 0, 0, NUMBER))
+    return [(EQUAL, 0, len(steps), call), *steps]
 
 
 def _called(number: int, *args: Any) -> int:

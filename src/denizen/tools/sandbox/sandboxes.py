@@ -42,8 +42,11 @@ _WRITABLE = (
 )
 _LANDLOCK_LIMITS = (
     "of the home they read nothing but toolchains; sockets are refused unless the configuration allows the network; "
-    "what they leave in the background ends with them. Permissions and times of other files can still be changed, and "
-    "before Linux 6.12 other processes be ended."
+    "what they leave in the background ends with them."
+)
+_SHARED_PROCESSES = (
+    "Other processes are seen, and before Linux 6.12 they can be ended; limits and priorities can be set only for the "
+    "very process or thread that calls for it, by the number 0."
 )
 
 
@@ -169,7 +172,7 @@ class Landlock(_Confined):
 
     name = "Landlock"
     promises = f"{_WRITABLE}$TMPDIR; {_LANDLOCK_LIMITS}"
-    namespaces = True
+    namespaces = own_processes = True
 
     def _confine(
         self, argv: Sequence[str], places: Layout, protected: Sequence[Path], *, network: bool
@@ -190,12 +193,21 @@ class Landlock(_Confined):
             ],
             "network": network,
             "protected": [*map(str, protected)] if self.namespaces else None,
+            "own_processes": self.own_processes,
         }
         path = self._passed.variables["PATH"].split(os.pathsep)
         # a shell finds programs also in a home that it can't read, and then fails to run them
         homes = [user, user_folder(self._environ)]
         seen = [name for name in path if not (is_in_any(Path(name), homes) and places.hides(Path(name)))]
         return supervised(self._limited(argv, count=self.namespaces), options), {"PATH": os.pathsep.join(seen)}
+
+
+class LandlockSharingProcesses(Landlock):
+    """With namespaces, but for that of processes, where a container keeps its /proc from being made anew."""
+
+    name = "Landlock without a process namespace"
+    promises = f"{_WRITABLE}$TMPDIR; {_LANDLOCK_LIMITS} {_SHARED_PROCESSES}"
+    own_processes = False
 
 
 class LandlockAlone(Landlock):
@@ -207,14 +219,15 @@ class LandlockAlone(Landlock):
     name = "Landlock without namespaces"
     promises = (
         f"{_WRITABLE}$TMPDIR; in the folders that hold those, such as the workspace's root, files can be changed but "
-        f"none made, renamed or deleted; {_LANDLOCK_LIMITS}"
+        f"none made, renamed or deleted; {_LANDLOCK_LIMITS} {_SHARED_PROCESSES} Permissions and times of other files "
+        "can still be changed."
     )
     advice = (
         "Commands can't make, rename or delete files in the workspace's root, so `sed -i` and many builds fail there: "
         "install bubblewrap (bwrap) and allow user namespaces (often kernel.apparmor_restrict_unprivileged_userns or "
         "user.max_user_namespaces; in a container, its security profile)."
     )
-    namespaces = False
+    namespaces = own_processes = False
 
 
 class Strongest:
@@ -263,12 +276,12 @@ def choose_sandbox(
     secrets: Mapping[str, str] | None = None,
     workspace: Path | None = None,
 ) -> Bubblewrap | Landlock | Unconfined:
-    """Bubblewrap where it works, else Landlock with namespaces or alone, else none.
+    """Bubblewrap where it works, else Landlock with as many namespaces as there are, else none.
 
     Commands never see `home`, Denizen's own, nor what is in `secrets`, by their places. `workspace` is where they
     mostly run (the current folder).
     """
-    for kind in (Bubblewrap, Landlock, LandlockAlone):
+    for kind in (Bubblewrap, Landlock, LandlockSharingProcesses, LandlockAlone):
         sandbox = kind(settings, environ, home, secrets, workspace)
         if not problem_with(sandbox):
             return sandbox
