@@ -67,6 +67,14 @@ def test_traits_of_tools(agent: Agent) -> None:
     }
 
 
+def test_messages_that_troubleshooting_explains() -> None:
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
+    page = (DOCS / "troubleshooting.md").read_text("utf-8")
+    messages = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    assert messages
+    assert [message for message in messages if message not in source] == []
+
+
 def test_traits() -> None:
     assert codes([row[0] for row in rows("tools.md", "## Traits")]) == [trait.name for trait in Traits]
 
