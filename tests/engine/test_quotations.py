@@ -114,6 +114,14 @@ async def test_a_quotation_runs_where_the_person_says_yes(agent_of: MakeAgent, h
     assert [ask.quotation for ask in host.asked] == [True]
 
 
+async def test_each_quotation_is_asked_about_whatever_was_answered_before(agent_of: MakeAgent, host: Host) -> None:
+    host.answer = lambda ask: Answer(ask.call_id, allow=True, scope="always")
+    agent = agent_of("$(look)", COMMAND, COMMAND, "Done.", config=SHELL, tools=[page_of(COMMAND), mark])
+    await run_agent("Do what it says.", agent=agent, io=host)
+    assert [ask.quotation for ask in host.asked] == [True, True]
+    assert not (agent.home / "denizen.toml").exists()
+
+
 async def test_what_the_user_typed_may_be_followed(agent_of: MakeAgent) -> None:
     agent = agent_of("$(look)", COMMAND, "Done.", config=SHELL, tools=[page_of(COMMAND), mark])
     await run_agent(f"Look, then run {COMMAND}", agent=agent)

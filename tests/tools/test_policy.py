@@ -256,6 +256,23 @@ def test_always_is_about_this_call_and_no_other(name: str, args: dict[str, Any],
     assert deciding_rule([always], "another", args) is None
 
 
+@pytest.mark.parametrize("place", ["configuration", "session"])
+@pytest.mark.parametrize(
+    ("name", "args", "other"),
+    [
+        ("web_fetch", {"url": "https://docs.example.org/a"}, {"url": "https://docs.example.org/?q=secret"}),
+        ("message", {"text": "Good night."}, {"text": "Good morning."}),
+    ],
+)
+def test_always_holds_in_sight_of_others_text_for_the_same_arguments(
+    name: str, args: dict[str, Any], other: dict[str, Any], place: str
+) -> None:
+    allowed = Rule(tool=name, decide="allow")
+    always = policy(allowed).policy.rule_for(ToolCall("1", name, args), TOOLS[name], BOTH)
+    scene = policy(allowed, always) if place == "configuration" else policy(allowed, approved=[always])
+    assert (verdict(scene, name, BOTH, **args), verdict(scene, name, BOTH, **other)) == ("allow", "ask")
+
+
 def test_always_is_about_the_site_of_a_page() -> None:
     url = "https://docs.example.org/a?b"
     assert rule_for(ToolCall("1", "web_fetch", {"url": url}), TOOLS["web_fetch"]).match == "https://docs.example.org/*"

@@ -20,6 +20,7 @@ from denizen.events import Done, RunEvent, RunResult
 from denizen.ports import Answer, Ask, Control, Parked, TurnIO
 
 CHOICES = "y yes · s yes, for this session · a always · n no · or say what to do instead"
+QUOTATION_CHOICES = "y yes · n no · or say what to do instead"
 
 _IN_DIFF = {"old", "new", "content", "patch"}
 _DIFF_COLOURS = {"+": "green", "-": "red"}
@@ -95,7 +96,8 @@ class Host:
             return Answer(request.call_id, allow=False, text=why, unasked=True)
         if self._asker is None:
             return Parked()
-        words = await self._asker.ask(describe(request), CHOICES if request.tool_name else "your answer")
+        choices = QUOTATION_CHOICES if request.quotation else CHOICES if request.tool_name else "your answer"
+        words = await self._asker.ask(describe(request), choices)
         if self._commands is not None and words and words.startswith("/"):
             self._commands.append(words.strip())
             return Parked()

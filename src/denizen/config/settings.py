@@ -272,6 +272,9 @@ class PackagesSettings(_Table, frozen=True, kw_only=True):
     """Seconds for one answer of a client; an audit has ten times that."""
 
 
+McpTrait = Literal["reads", "writes", "executes", "network", "sends", "private", "untrusted", "changes", "repeatable"]
+
+
 class McpServer(_Table, frozen=True, kw_only=True):
     """An MCP server, which gives the agent tools: `[mcp.NAME]`, a program (`command`) or an address (`url`)."""
 
@@ -287,6 +290,10 @@ class McpServer(_Table, frozen=True, kw_only=True):
     """The address of a server that is reached over HTTP (streamable HTTP)."""
     headers: dict[str, str] = {}
     """Sent with every request; a server with a sign-in needs none: `denizen mcp login NAME`."""
+    traits: list[McpTrait] | None = None
+    """What its tools do: a clock's `["reads"]`; without it, whatever a tool can do."""
+    roots: list[str] = []
+    """The folders that it learns of as its roots; `.` is the workspace."""
     timeout: _Positive = 60.0
     """Seconds for one call; waiting for your answer doesn't count."""
     start_timeout: _Positive = 30.0

@@ -57,7 +57,8 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     answer = await answer_to(turn, Ask(call.id, question, call.name, call.args, quotation, diff))
     if not answer.allow:
         return f"not run: {QUOTED if quotation else ''}{_refusal(answer)}"
-    await _keep_approval(turn, call, tool, answer)
+    if not quotation:  # a yes for longer is no answer to the next one
+        await _keep_approval(turn, call, tool, in_sight, answer)
     return ""
 
 
@@ -113,11 +114,11 @@ def _refusal(answer: AnswerEntry) -> str:
     return "the user said no" + (f": {answer.text}" if answer.text else "")
 
 
-async def _keep_approval(turn: Turn, call: ToolCall, tool: Tool, answer: AnswerEntry | Answer) -> None:
+async def _keep_approval(turn: Turn, call: ToolCall, tool: Tool, in_sight: Traits, answer: AnswerEntry) -> None:
     """Keep an approval that holds longer than this call."""
     if answer.scope == "once":
         return
-    rule = turn.agent.policy.rule_for(call, tool)
+    rule = turn.agent.policy.rule_for(call, tool, in_sight)
     await turn.append(StateEntry(name=APPROVED, value=msgspec.to_builtins(rule)))
     if answer.scope == "always":
         try:

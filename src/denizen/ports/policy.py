@@ -63,8 +63,8 @@ class Policy(Protocol):
         """What the tool must not return, though a call doesn't name it."""
         ...
 
-    def rule_for(self, call: ToolCall, tool: Tool) -> Rule:
-        """The narrow rule that allows this call always."""
+    def rule_for(self, call: ToolCall, tool: Tool, in_sight: Traits = Traits.NONE) -> Rule:
+        """The narrow rule that allows this call always, also while that is in sight."""
         ...
 
     def at(self, workspace: Path) -> "Policy":

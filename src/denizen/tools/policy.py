@@ -102,24 +102,24 @@ class RulePolicy:
             decision = self._by_default(call, tool, chat)
         if decision.verdict == "ask" and self._deciding(approved, call):
             decision = Decision("allow", "The user approved such calls for the session.")
-        if _is_reply(call, tool, chat):
+        if decision.verdict != "allow" or _is_reply(call, tool, chat) or _exact_rule(call) in [*self._rules, *approved]:
             return decision
         runs_outside = _leaves_sandbox(call) or (
             Traits.EXECUTES in tool.traits and (self._network or not self._sandbox.confines)
         )
-        if decision.verdict == "allow" and _BOTH in in_sight and (tool.traits & _REACHES_OUT or runs_outside):
+        if _BOTH in in_sight and (tool.traits & _REACHES_OUT or runs_outside):
             return Decision(
                 "ask",
                 "The agent has private data in sight, and text that others wrote, which may want it passed on: "
                 f"may {_shown(call)} run?",
             )
-        if decision.verdict == "allow" and Traits.UNTRUSTED in in_sight and self._begins_sessions(call, tool):
+        if Traits.UNTRUSTED in in_sight and self._begins_sessions(call, tool):
             return Decision(
                 "ask",
                 "The agent has text in sight that others wrote, and later sessions begin with this file: "
                 f"may {_shown(call)} run?",
             )
-        if decision.verdict == "allow" and Traits.UNTRUSTED in in_sight and Traits.CHANGES in tool.traits:
+        if Traits.UNTRUSTED in in_sight and Traits.CHANGES in tool.traits:
             why = "It changes something for good, and the agent has text in sight that others wrote"
             return Decision("ask", f"{why}: may {_shown(call)} run?", unless_said=True)
         return decision
@@ -163,18 +163,20 @@ class RulePolicy:
         """What the tool must not return, though a call doesn't name it."""
         return DeniedPaths(self._rules, tool.name, self._workspace) if self._workspace else DeniedPaths()
 
-    def rule_for(self, call: ToolCall, tool: Tool) -> Rule:
+    def rule_for(self, call: ToolCall, tool: Tool, in_sight: Traits = Traits.NONE) -> Rule:
         """The narrow rule that allows this call always.
 
         It holds for the very command or path, or the pages of the very site; of what sends, changes something for good,
-        or leaves the sandbox, for the very same arguments.
+        leaves the sandbox, or is asked about because of what is `in_sight`, for the very same arguments.
         """
+        exact = _exact_rule(call)
         if tool.traits & (Traits.SENDS | Traits.CHANGES) or _leaves_sandbox(call):
-            return Rule(tool=tool.name, match=literally(all_arguments(call.args)), decide="allow")
+            return exact
         argument = main_argument(call.args)
         url = plain_url(argument) if "url" in call.args else ""
         pattern = "/".join([*literally(url).split("/")[:3], "*"]) if url else literally(argument)
-        return Rule(tool=tool.name, match=pattern, decide="allow")
+        rule = Rule(tool=call.name, match=pattern, decide="allow")
+        return rule if self.decide(call, tool, in_sight, approved=[rule]).verdict == "allow" else exact
 
     def at(self, workspace: Path) -> "RulePolicy":
         """The same policy in another folder; what one of the two keeps holds for both."""
@@ -231,6 +233,11 @@ class RulePolicy:
             if names[:1] in {("memory",), ("skills",)} or (len(names) == 1 and names[0].endswith(".md")):
                 return True
         return False
+
+
+def _exact_rule(call: ToolCall) -> Rule:
+    """The rule that allows these very arguments: nothing in sight can want more than the person has seen."""
+    return Rule(tool=call.name, match=literally(all_arguments(call.args)), decide="allow")
 
 
 def _leaves_sandbox(call: ToolCall) -> bool:

@@ -17,6 +17,9 @@ TOOL = {"name": "work", "description": "Do the work.", "inputSchema": {"type": "
 
 changed: list[bool] = []
 
+capabilities: set[str] = set()
+"""Those of the client."""
+
 later: list[dict[str, Any]] = []
 """What came while an answer was waited for."""
 
@@ -45,10 +48,9 @@ def listed(params: dict[str, Any]) -> dict[str, Any]:
     return {"tools": tools()}
 
 
-def ask(number: int) -> None:
-    """A question to the person, while the call waits."""
-    schema = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
-    say(id="q1", method="elicitation/create", params={"message": "How large?", "requestedSchema": schema})
+def ask(number: int, method: str, **params: Any) -> None:
+    """A question to the client, while the call waits."""
+    say(id="q1", method=method, params=params)
     while "result" not in (answer := json.loads(sys.stdin.readline())) or answer["id"] != "q1":
         later.append(answer)
     say(id=number, result={"content": [{"type": "text", "text": json.dumps(answer["result"])}]})
@@ -73,7 +75,12 @@ def call(number: int, params: dict[str, Any]) -> None:
         case "odd":
             say(id=number, result={"content": "not a list"})
         case "asks":
-            ask(number)
+            schema = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
+            ask(number, "elicitation/create", message="How large?", requestedSchema=schema)
+        case "roots" if "roots" not in capabilities:
+            say(id=number, result={"content": [{"type": "text", "text": '"not offered"'}]})
+        case "roots":
+            ask(number, "roots/list")
         case _:
             text = json.dumps({"args": params.get("arguments"), "environ": sorted(os.environ), "cwd": os.getcwd()})
             say(id=number, result={"content": [{"type": "text", "text": text}]})
@@ -106,6 +113,7 @@ def serve(message: dict[str, Any]) -> None:
     number, params = message.get("id"), message.get("params") or {}
     match message.get("method"):
         case "initialize":
+            capabilities.update(params["capabilities"])
             info = {"name": "hostile", "version": "1"}
             version = params["protocolVersion"]
             can: dict[str, Any] = {"tools": {}} | ({"resources": {}, "prompts": {}} if HARM == "boasts" else {})

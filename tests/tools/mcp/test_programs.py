@@ -46,13 +46,21 @@ async def test_the_server_of_everything_is_understood(scene: Scene) -> None:
         assert {type(part) for part in picture.content} == {Text, Image}
         await scene.call(tools["mcp_all_trigger_long_running_operation"], duration=0.01, steps=2)
         assert "2/2" in "".join(scene.shown)
-        assert scene.workspace.as_uri() in (await scene.call(tools["mcp_all_get_roots_list"])).text
         listed = await scene.call(tools["mcp_resource"], server="all")
         uri = next(line.split()[0] for line in listed.text.splitlines() if "features.md" in line)
         assert "# " in (await scene.call(tools["mcp_resource"], server="all", uri=uri)).text
         assert "args-prompt(city, state)" in (await scene.call(tools["mcp_prompt"], server="all")).text
         prompt = await scene.call(tools["mcp_prompt"], server="all", name="args-prompt", arguments={"city": "Bonn"})
         assert "Bonn" in prompt.text
+
+
+@pytest.mark.parametrize("roots", [[], [".", "~/notes"]], ids=["none by default", "those of the settings"])
+async def test_a_server_learns_of_the_roots_in_its_settings(scene: Scene, roots: list[str]) -> None:
+    async with scene.met({"notes": hostile("roots", roots=roots)}) as tools:
+        answer = json.loads((await scene.call(tools["mcp_notes_work"])).text)
+    folders = [scene.workspace, Path("~/notes").expanduser()]
+    expected = {"roots": [{"uri": each.as_uri()} for each in folders]} if roots else "not offered"
+    assert answer == expected
 
 
 @pytest.mark.needs("mcp-server-everything")

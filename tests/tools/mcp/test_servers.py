@@ -160,6 +160,27 @@ async def test_a_tool_changes_things_for_good_unless_it_says_otherwise(
         assert (Traits.CHANGES in tools["mcp_notes_act"].traits) is changes
 
 
+async def test_traits_of_a_server_are_what_the_user_says_and_the_server_only_takes_effects_away(
+    scene: Scene, listing: Path
+) -> None:
+    listing.write_text(json.dumps([described("change"), described("look", annotations={"readOnlyHint": True})]))
+    notes = hostile(env={"TOOLS": str(listing)}, traits=["writes", "network", "private", "changes"])
+    async with scene.met({"notes": notes}) as tools:
+        kept = Traits.NETWORK | Traits.PRIVATE
+        assert tools["mcp_notes_change"].traits == Traits.WRITES | Traits.CHANGES | kept
+        assert tools["mcp_notes_look"].traits == Traits.READS | kept
+
+
+async def test_a_server_whose_traits_are_harmless_goes_on_after_its_first_results(scene: Scene, listing: Path) -> None:
+    listing.write_text(json.dumps([described("now")]))
+    allow = PolicySettings(rules=[Rule(tool="mcp_clock_*", decide="allow")])
+    policy, both = RulePolicy(allow, sandbox=CONFINED), Traits.UNTRUSTED | Traits.PRIVATE
+    for traits, expected in ((None, "ask"), (["reads"], "allow")):
+        async with scene.met({"clock": hostile(env={"TOOLS": str(listing)}, traits=traits)}) as tools:
+            now = tools["mcp_clock_now"]
+            assert policy.decide(ToolCall("1", now.name, {}), now, both).verdict == expected
+
+
 async def test_both_ask_and_only_the_reading_one_runs_read_only(scene: Scene, listing: Path) -> None:
     reads = described("look", annotations={"readOnlyHint": True})
     policy = RulePolicy(PolicySettings(), sandbox=CONFINED)

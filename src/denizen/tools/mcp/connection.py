@@ -31,7 +31,7 @@ _LONGEST_WORDS = 600
 
 @dataclass(eq=False)
 class Connection:
-    """A server by its name, whose root is the workspace. `listed` hears what it has, whenever that is listed."""
+    """A server by its name. `listed` hears what it has, whenever that is listed."""
 
     name: str
     settings: McpServer
@@ -150,7 +150,7 @@ class Connection:
             self.wire.open(over),
             client_info=Implementation(name="denizen", version=version("denizen")),
             elicitation_callback=self._questions.ask,
-            list_roots_callback=self._roots,
+            list_roots_callback=self._roots if self.settings.roots else None,
             message_handler=self._hear,
             cache=None,
         )
@@ -167,7 +167,8 @@ class Connection:
     async def _roots(self, context: "ClientRequestContext") -> "ListRootsResult":
         from mcp_types import ListRootsResult, Root
 
-        return ListRootsResult(roots=[Root.model_validate({"uri": self.workspace.as_uri(), "name": "workspace"})])
+        folders = [(self.workspace / Path(root).expanduser()).resolve() for root in self.settings.roots]
+        return ListRootsResult(roots=[Root.model_validate({"uri": folder.as_uri()}) for folder in folders])
 
 
 def _is_loss(error: BaseException) -> bool:

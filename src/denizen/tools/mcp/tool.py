@@ -6,7 +6,8 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -15,7 +16,7 @@ import msgspec
 from denizen.documents import is_pdf, read_pages
 from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import Image, Text, ToolResult, UserPart
-from denizen.ports import Schema, ToolContext, Traits
+from denizen.ports import EFFECTS, Schema, ToolContext, Traits
 from denizen.tools.accepted import MAX_DESCRIPTION_CHARS, accepted_names, accepted_schema
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.listing import KnownTool, visible
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 UNKNOWN = (
     Traits.WRITES | Traits.EXECUTES | Traits.NETWORK | Traits.SENDS | Traits.PRIVATE | Traits.UNTRUSTED | Traits.CHANGES
 )  # whatever it does
-READS = Traits.READS | Traits.NETWORK | Traits.PRIVATE | Traits.UNTRUSTED
+READS = (UNKNOWN & ~EFFECTS) | Traits.READS
 """What is believed of a tool that says it only reads: it is still asked about, as by default all that is `NETWORK`."""
 
 SEARCH, CALL, RESOURCE, PROMPT = "mcp_search", "mcp_call", "mcp_resource", "mcp_prompt"
@@ -81,14 +82,16 @@ def tools_of(known: Sequence[tuple[Connection, KnownTool]], *, deferred: bool) -
     for connection, tool in known:
         name = names[connection.name, tool.name]
         described = accepted_schema(name, visible(tool.description, MAX_DESCRIPTION_CHARS) or tool.name, tool.schema)
-        made.append(McpTool(connection, tool, name, described, _traits_of(tool), deferred))
+        made.append(McpTool(connection, tool, name, described, _traits_of(tool, connection.settings.traits), deferred))
     return made
 
 
-def _traits_of(tool: KnownTool) -> Traits:
+def _traits_of(tool: KnownTool, of_server: Sequence[str] | None) -> Traits:
+    """What the user says of the server's tools, without the effects that this one says it doesn't have."""
+    traits = UNKNOWN if of_server is None else reduce(or_, (Traits[each.upper()] for each in of_server), Traits.NONE)
     if tool.only_reads:
-        return READS
-    return UNKNOWN & ~Traits.CHANGES if tool.annotations.get("destructiveHint") is False else UNKNOWN
+        return (traits & ~EFFECTS) | Traits.READS
+    return traits & ~Traits.CHANGES if tool.annotations.get("destructiveHint") is False else traits
 
 
 def names_for(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

@@ -130,7 +130,8 @@ class EditorIO:
         call = self._updates.announced(request)
         await self._client.session_update(self._session_id, call)
         update = schema.ToolCallUpdate(**call.model_dump(exclude={"session_update"}))
-        answer = await self._client.request_permission(self._session_id, update, OPTIONS)
+        options = [each for each in OPTIONS if each.kind != "allow_always" or not request.quotation]
+        answer = await self._client.request_permission(self._session_id, update, options)
         match answer.outcome:
             case schema.AllowedOutcome(option_id="once" | "session" | "always" as scope):
                 return Answer(request.call_id, allow=True, scope=scope)
