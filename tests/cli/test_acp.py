@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.cli.model import Model, call, refuses, stalls
 from tests.cli.test_cancel import wait_until
 from tests.documents import PAPER
 
-from denizen.messages import AssistantMessage, ToolCall
+from denizen.messages import AssistantMessage, StopReason, Text, ToolCall
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +29,23 @@ def structured_calls(home: Path, model: Model) -> None:
 def transcript(home: Path) -> str:
     (file,) = home.glob("sessions/**/*.jsonl")
     return file.read_text()
+
+
+def in_pipes(repo: Path, environ: dict[str, str]) -> Any:
+    """The program alone, without the protocol's client library."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*PROGRAM, "acp"], stdin=pipe, stdout=pipe, stderr=pipe, env=environ, cwd=repo, text=True, bufsize=1
+    )
+
+
+def ask(program: Any, text: str, repo: Path) -> None:
+    """Begin a session, and a turn in it."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": str(repo), "mcpServers": []}}
+    print(json.dumps(request), file=program.stdin)
+    session = json.loads(program.stdout.readline())["result"]["sessionId"]
+    params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
+    print(json.dumps(request | {"id": 2, "method": "session/prompt", "params": params}), file=program.stdin)
 
 
 def planning(action: str, text: str) -> AssistantMessage:
@@ -248,6 +266,44 @@ async def test_a_new_key_is_used_by_the_sessions_that_are_open(
     assert model.server.requests[-1].headers["Authorization"] == "Bearer key-number-two"
 
 
+async def test_a_failure_is_said_in_the_chat_and_ends_the_turn(connect: Connect, repo: Path, model: Model) -> None:
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        model.plays(refuses(404, "There is no model of that name"))
+        assert (await prompt(agent, session, "Hello")).stop_reason == "end_turn"
+        assert "There is no model of that name" in editor.said
+        model.plays(refuses(400, "Unreadable picture"))
+        assert (await prompt(agent, session, "Look")).stop_reason == "refusal"
+        assert "Unreadable picture" in editor.said
+        model.plays("Hello.")
+        assert (await prompt(agent, session, "Hello")).stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize(("reason", "end"), [("length", "max_tokens"), ("refusal", "refusal")])
+async def test_an_answer_that_is_cut_or_refused_says_so(
+    reason: StopReason, end: str, connect: Connect, repo: Path, model: Model
+) -> None:
+    answer = AssistantMessage([Text("I ")], stop_reason=reason)
+    model.plays(answer, answer)
+    async with connect(Editor()) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        assert (await prompt(agent, session, "Hello")).stop_reason == end
+
+
+async def test_a_turn_that_a_hook_refuses_ends_with_its_words(
+    connect: Connect, repo: Path, home: Path, model: Model
+) -> None:
+    with (home / "denizen.toml").open("a") as file:
+        file.write('[[hooks]]\nevent = "turn_start"\ncommand = "echo not today >&2; exit 2"\n')
+    editor = Editor()
+    async with connect(editor) as agent:
+        session = (await agent.new_session(cwd=str(repo))).session_id
+        assert (await prompt(agent, session, "Hello")).stop_reason == "end_turn"
+    assert "not today" in editor.said
+    assert not model.requests
+
+
 async def test_a_retry_is_shown(connect: Connect, repo: Path, model: Model) -> None:
     editor = Editor()
     async with connect(editor) as agent:
@@ -390,36 +446,43 @@ async def test_an_editor_that_hangs_up_ends_the_program_and_what_is_complete_is_
     repo: Path, home: Path, environ: dict[str, str], model: Model
 ) -> None:
     model.plays(call("bash", command="echo printed; echo > started; sleep 1000"))
-    program = await asyncio.create_subprocess_exec(
-        *PROGRAM,
-        "acp",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env=environ,
-        cwd=repo,
-    )
-    assert program.stdin
-    assert program.stdout
-    lines: list[Any] = []
-    stdin = program.stdin
-
-    async def ask(method: str, **params: Any) -> None:
-        request = {"jsonrpc": "2.0", "id": len(lines), "method": method, "params": params}
-        stdin.write(json.dumps(request).encode() + b"\r\n")
-
-    await ask("initialize", protocolVersion=1)
-    lines.append(json.loads(await program.stdout.readline()))
-    await ask("session/new", cwd=str(repo), mcpServers=[])
-    lines.append(json.loads(await program.stdout.readline()))
-    session = lines[-1]["result"]["sessionId"]
-    await ask("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Wait"}])
-    await asyncio.to_thread(wait_until, (repo / "started").exists)
-    stdin.close()
-    rest = await program.stdout.read()
-    assert await program.wait() == 0
-    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
+    with in_pipes(repo, environ) as program:
+        ask(program, "Wait", repo)
+        await asyncio.to_thread(wait_until, (repo / "started").exists)
+        program.stdin.close()
+        assert all(json.loads(line)["jsonrpc"] == "2.0" for line in program.stdout)
+        assert program.stderr.read() == ""
+    assert program.returncode == 0
     last = json.loads(transcript(home).splitlines()[-1])
     assert (last["type"], last["stop_reason"]) == ("end", "cancelled")
+
+
+async def test_an_editor_that_reads_no_more_ends_the_program_without_a_traceback(
+    repo: Path, home: Path, environ: dict[str, str], model: Model
+) -> None:
+    model.plays(call("bash", command="echo > started; until [ -e left ]; do sleep 0.02; done; echo printed"), "Done.")
+    with in_pipes(repo, environ) as program:
+        ask(program, "Wait", repo)
+        await asyncio.to_thread(wait_until, (repo / "started").exists)
+        program.stdout.close()
+        (repo / "left").touch()
+        await asyncio.to_thread(wait_until, lambda: '"type":"end"' in transcript(home))
+        program.stdin.close()
+        assert program.stderr.read() == ""
+    assert program.returncode == 0
+
+
+async def test_an_editor_that_leaves_a_question_open_ends_the_program_quietly(
+    repo: Path, environ: dict[str, str], model: Model
+) -> None:
+    model.plays(call("bash", command="id", unsandboxed=True))
+    with in_pipes(repo, environ) as program:
+        ask(program, "Who am I?", repo)
+        while "session/request_permission" not in program.stdout.readline():
+            pass
+        program.stdin.close()
+        assert program.stderr.read() == ""
+    assert program.returncode == 0
 
 
 async def test_a_session_is_loaded_again_with_what_was_said(connect: Connect, repo: Path, model: Model) -> None:

@@ -144,7 +144,8 @@ def main() -> None:
     _fill_streams()
     status = run()
     try:
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # the library of `denizen acp` closes it when the editor leaves
+            sys.stdout.flush()
     except OSError as error:
         # What can't be written is dropped, or Python would fail at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -17,6 +17,7 @@ from denizen.engine.calls import tool_end
 from denizen.entries import AssistantEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError
 from denizen.events import Notice, TurnStop
+from denizen.messages import AssistantMessage
 from denizen.sessions import session_key
 from denizen.worlds.code.acp.editor import EditorIO, Updates
 from denizen.worlds.code.acp.open_session import OpenSession
@@ -35,7 +36,10 @@ _ENDS: dict[TurnStop, schema.StopReason] = {
     "loop": "max_turn_requests",
     "budget": "max_turn_requests",
     "cancelled": "cancelled",
+    "error": "end_turn",  # the chat says why
 }
+_ANSWERS: dict[str, schema.StopReason] = {"length": "max_tokens", "refusal": "refusal"}
+"""How an answer ends a turn, if not as usual."""
 
 
 class Editors:
@@ -183,14 +187,24 @@ class Editors:
         error = opened.turn.exception()
         if isinstance(error, acp.RequestError):
             raise error
+        if isinstance(error, ModelError) and error.kind == "auth":
+            raise acp.RequestError.auth_required({"message": str(error)}) from error
+        if isinstance(error, DenizenError):
+            await self._say(session_id, str(error))
+            refused = isinstance(error, ModelError) and error.refuses_content
+            return schema.PromptResponse(stop_reason="refusal" if refused else "end_turn")
         if error:
-            refused = isinstance(error, ModelError) and error.kind == "auth"
-            kind = acp.RequestError.auth_required if refused else acp.RequestError.internal_error
-            raise kind({"message": str(error)}) from error
+            raise acp.RequestError.internal_error({"message": str(error)}) from error
         result = opened.turn.result()
-        if result.error and result.stop_reason != "answered":
-            await self._editor().session_update(session_id, acp.update_agent_message_text(result.error))
-        return schema.PromptResponse(stop_reason=_ENDS[result.stop_reason])
+        if result.stop_reason != "answered":
+            await self._say(session_id, result.error)
+        last = next((each for each in reversed(result.messages) if isinstance(each, AssistantMessage)), None)
+        end = _ANSWERS.get(last.stop_reason) if last and result.stop_reason == "answered" else None
+        return schema.PromptResponse(stop_reason=end or _ENDS[result.stop_reason])
+
+    async def _say(self, session_id: str, text: str) -> None:
+        if text:
+            await self._editor().session_update(session_id, acp.update_agent_message_text(text))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stop the turn: what is complete is kept."""
@@ -215,7 +229,7 @@ class Editors:
         """Open a session in a folder; a `known` one must exist, and may be open already."""
         if known and (already := self._open.get(session_key(name))):
             return already
-        folder, servers = Path(cwd), dict(map(_settings_of, mcp_servers or ()))
+        folder, (servers, unusable) = Path(cwd), _settings_of(mcp_servers or ())
         try:
             agent, notices = self._agent_in(folder, "", servers)
             try:
@@ -228,7 +242,7 @@ class Editors:
                 raise
         except DenizenError as error:
             raise acp.RequestError.invalid_params({"session": str(error)}) from error
-        opened = OpenSession(agent, session, [*notices, *agent.notices, *session.warnings], models, servers)
+        opened = OpenSession(agent, session, [*notices, *unusable, *agent.notices, *session.warnings], models, servers)
         self._open[session.key] = opened
         return opened
 
@@ -261,17 +275,21 @@ async def serve(editors: Editors) -> None:
         await editors.close()
 
 
-def _settings_of(server: Any) -> tuple[str, McpServer]:
-    """A server as an editor names it, by its name."""
-    match server:
-        case schema.McpServerStdio():
-            env = {variable.name: variable.value for variable in server.env}
-            return server.name, McpServer(command=server.command, args=server.args, env=env)
-        case schema.HttpMcpServer():
-            return server.name, McpServer(url=server.url, headers={each.name: each.value for each in server.headers})
-        case _:
-            problem = f"{server.name} can't be used: MCP servers are reached by stdio or http"
-            raise acp.RequestError.invalid_params({"mcpServers": problem})
+def _settings_of(servers: Sequence[Any]) -> tuple[dict[str, McpServer], list[str]]:
+    """The servers that an editor names, by name, and a sentence for each that can't be used."""
+    found, unusable = dict[str, McpServer](), list[str]()
+    for server in servers:
+        match server:
+            case schema.McpServerStdio():
+                env = {variable.name: variable.value for variable in server.env}
+                found[server.name] = McpServer(command=server.command, args=server.args, env=env)
+            case schema.HttpMcpServer():
+                headers = {each.name: each.value for each in server.headers}
+                found[server.name] = McpServer(url=server.url, headers=headers)
+            case _:
+                why = f"servers of the type {server.type} aren't supported"
+                unusable.append(f"the MCP server {server.name} can't be used: {why}")
+    return found, unusable
 
 
 def _history(opened: OpenSession) -> Iterator[Any]:
