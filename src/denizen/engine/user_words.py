@@ -11,6 +11,9 @@ _WORD = re.compile(r"\w+")
 _ABOUT_THE_USER = frozenset({"the", "user", "s"})
 """Words by which an agent names the user who said `I`."""
 
+_LEAST_CHARS = 8
+"""Letters and digits of all arguments together: fewer, such as a `13`, may be in what the user wrote by chance."""
+
 
 class UserWords:
     """The addresses and the words that calls may use though private data and others' text are in sight."""
@@ -44,9 +47,10 @@ class UserWords:
                 return False
 
     def hold_all(self, args: Mapping[str, Any]) -> bool:
-        """Whether there are arguments, and the user wrote each of them, word for word."""
+        """Whether the user wrote each of the arguments, word for word, and together they are no coincidence."""
         values = [each for value in args.values() for each in (value if isinstance(value, list) else [value])]
-        return bool(values) and all(map(self._hold, values))
+        size = sum(map(str.isalnum, "".join(map(str, values))))
+        return size >= _LEAST_CHARS and all(map(self._hold, values))
 
     def _hold(self, value: object) -> bool:
         if isinstance(value, float) and value.is_integer():

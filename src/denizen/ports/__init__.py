@@ -8,7 +8,7 @@ from denizen.ports.context import SURELY_HELD, ContextPolicy, TraitedContext, Vi
 from denizen.ports.driver import Action, Backtrack, Driver, Escalate, GiveUp, Iteration, Proceed
 from denizen.ports.hooks import HookAnswer, HookEvent, Hooks
 from denizen.ports.host import Answer, Ask, Control, FollowUp, Interrupt, Parked, Steer, Stop, TurnIO
-from denizen.ports.memory import UNTRUSTED, Fact, Memory, Scope, traits_of_facts
+from denizen.ports.memory import Fact, Memory, Scope, traits_of_facts
 from denizen.ports.model import (
     INVALID_JSON,
     AskModel,
@@ -28,6 +28,7 @@ from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore
 from denizen.ports.tool import (
     EFFECTS,
+    UNTRUSTED,
     CallingTool,
     CautiousTool,
     CheckedTool,

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from denizen.ports.tool import Traits
+from denizen.ports.tool import UNTRUSTED, Traits
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,10 +29,6 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     def marked(self) -> str:
         """The text, with a word before it where it is untrusted."""
         return f"{UNTRUSTED} {self.text}" if self.untrusted else self.text
-
-
-UNTRUSTED = "[untrusted]"
-"""Put before a fact that was kept in sight of text that others wrote."""
 
 
 def traits_of_facts(lines: object) -> Traits:

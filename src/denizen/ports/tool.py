@@ -44,6 +44,9 @@ class Traits(enum.Flag):
 EFFECTS: Final = Traits.WRITES | Traits.EXECUTES | Traits.SENDS | Traits.CHANGES
 """Traits of what isn't the same when it is done twice, or in another order."""
 
+UNTRUSTED = "[untrusted]"
+"""Put before a fact that was kept in sight of text that others wrote."""
+
 
 async def _no_subagent(task: str, name: str) -> ToolResult:
     raise ToolRefused("no subagent can work here: do it yourself")
@@ -204,9 +207,13 @@ class Toolset:
         return ToolCall(call.id, *target) if target else call
 
     def traits_of(self, result: ToolResult) -> Traits:
-        """What a result holds: as its tool's traits say, and untrusted text or private data where `details` say so."""
+        """What a result holds: as its tool's traits say, and untrusted text or private data where `details` say so.
+
+        A fact that is marked as untrusted is so whichever tool shows it.
+        """
         tool = self._tools.get(result.name)
         traits = tool.traits if tool else Traits.NONE
+        traits |= Traits.UNTRUSTED if UNTRUSTED in result.text else Traits.NONE
         if isinstance(result.details, dict):
             traits |= Traits.UNTRUSTED if result.details.get("untrusted") is True else Traits.NONE
             traits |= Traits.PRIVATE if result.details.get("private") is True else Traits.NONE

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from denizen.messages import ToolResult
 from denizen.ports import Memory, Scope, Tool, ToolContext, Traits
-from denizen.tools.function import result, tool
+from denizen.tools.function import tool
 
 
 def memory_tools(memory: Memory) -> list[Tool]:
@@ -34,7 +33,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
         )
 
     @tool(traits=Traits.READS | Traits.PRIVATE | Traits.REPEATABLE)
-    async def recall(query: str = "", limit: int = 10) -> ToolResult:
+    async def recall(query: str = "", limit: int = 10) -> str:
         """Find what was remembered.
 
         Args:
@@ -46,8 +45,7 @@ def memory_tools(memory: Memory) -> list[Tool]:
             day = f"{fact.at:%Y-%m-%d}: " if fact.at else ""
             notes = ", ".join(filter(None, [fact.context, fact.id]))
             lines.append(f"- {day}{fact.marked}" + (f" ({notes})" if notes else ""))
-        text = "\n".join(lines) or "Nothing is remembered that matches."
-        return result(text, **({"untrusted": True} if any(fact.untrusted for fact in facts) else {}))
+        return "\n".join(lines) or "Nothing is remembered that matches."
 
     @tool(traits=Traits.WRITES)
     async def forget(what: str) -> str:
