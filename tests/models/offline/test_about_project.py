@@ -47,11 +47,19 @@ async def test_says_that_there_is_no_readme(ask: Ask, workshop: Path) -> None:
         (
             "COPYING",
             "\n GNU GENERAL PUBLIC LICENSE\n  Version 3",
-            "`COPYING` begins:\n\n```\nGNU GENERAL PUBLIC LICENSE",
+            "`COPYING` begins:\n\n```\n\n GNU GENERAL PUBLIC LICENSE",
         ),
         ("LICENCE.txt", "Do what you like.\n", "`LICENCE.txt` begins:\n\n```\nDo what you like.\n```"),
-        ("web/package.json", '{"license": "MIT", "name": "x"}', "It is under MIT, as `web/package.json` says"),
-        ("pom.xml", "<licenses><license>\n <name>MPL 2</name></license>", "It is under MPL 2, as `pom.xml` says"),
+        (
+            "web/package.json",
+            '{"license": "MIT", "name": "x"}',
+            'Manifests say:\n\n```\nweb/package.json: {"license": "MIT"',
+        ),
+        (
+            "pom.xml",
+            "<licenses><license>\n <name>MPL 2</name></license>",
+            "Manifests say:\n\n```\npom.xml: <licenses><license>",
+        ),
     ],
 )
 async def test_names_the_licence(ask: Ask, workshop: Path, path: str, text: str | None, answer: str) -> None:

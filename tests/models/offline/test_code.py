@@ -147,15 +147,18 @@ async def test_dependencies_come_from_the_lock_files_too(ask: Ask, workshop: Pat
     shutil.copytree(WORKSHOP.parents[1] / "packages" / "npm3", workshop, dirs_exist_ok=True)
     result = await ask("what are the dependencies?")
     assert "  chalk 4.1.2 (^4.0.0)\n" in result.reply
-    assert "I didn't read docs/requirements.txt, tools/Cargo.toml, tools/go.mod, web/package.json." in result.reply
+    assert (
+        "[not looked at, give it as `path`: docs/requirements.txt, tools/Cargo.toml, tools/go.mod, web/package.json]"
+        in result.reply
+    )
     assert used(result) == ["package"]
 
 
-async def test_a_manifest_in_an_unknown_format_is_named(ask: Ask, workshop: Path) -> None:
+async def test_a_manifest_that_the_tool_does_not_know_is_shown(ask: Ask, workshop: Path) -> None:
     for name in ("pyproject.toml", "web/package.json", "tools/go.mod", "tools/Cargo.toml", "docs/requirements.txt"):
         (workshop / name).unlink()
     shutil.copy(WORKSHOP.parent / "manifests" / "Gemfile", workshop)
-    assert "`Gemfile` can't be understood" in (await ask("what are the dependencies?")).reply
+    assert "`Gemfile` contains:" in (await ask("what are the dependencies?")).reply
 
 
 async def test_files_and_folders_are_shown(ask: Ask, workshop: Path) -> None:

@@ -66,7 +66,6 @@ async def test_says_that_it_sees_only_a_part(ask: Ask, workshop: Path) -> None:
     little = {"max_tool_result_chars": 60}
     assert (await ask("list the files", settings=little)).reply.startswith("There are 15 files:")
     assert "That is its beginning" in (await ask("show me README.md", settings=little)).reply
-    assert "is too long for me" in (await ask("list the dependencies", settings=little)).reply
     for number in range(100):
         (workshop / f"src/part{number}.py").touch()
     reply = (await ask("list the files", settings=little)).reply

@@ -124,7 +124,7 @@ def content(asked: Question, found: re.Match[str]) -> Plan:
     path = asked.name(found["name"])
     [result] = yield from read_files([path])
     if not result.is_error:
-        return _beginning(path, result)
+        return beginning(path, result)
     try:
         return _summary((yield from find_files(path=path)), "file", path)
     except Trouble as trouble:
@@ -133,7 +133,7 @@ def content(asked: Question, found: re.Match[str]) -> Plan:
     if len(paths) == 1 or (paths and paths[0].count("/") < paths[1].count("/")):
         [result] = yield from read_files(paths[:1])
         others = f"\n\nOthers of that name:\n\n{block(paths[1:], NAMED)}" if paths[1:] else ""
-        return _beginning(paths[0], result) + others
+        return beginning(paths[0], result) + others
     return f"{why}\n\nThere are files of that name:\n\n{block(paths, NAMED)}" if paths else why
 
 
@@ -146,14 +146,14 @@ def _of_name(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Seque
     return sorted(inside or files, key=lambda path: (path.count("/"), path))
 
 
-def _beginning(path: str, result: ToolResult) -> str:
+def beginning(path: str, result: ToolResult, most: int = LINES) -> str:
     """A file as it is, or its beginning; of a document its text."""
     file = file_text(result.text)
     documents = (part for part in result.content if isinstance(part, Document))
     lines = file.lines or [line for document in documents for line in text_in(document).splitlines()]
     if not lines:
         return f"`{path}`: {result.text.strip()}"
-    part = "\n".join(lines[:LINES])[:CHARACTERS]
+    part = "\n".join(lines[:most])[:CHARACTERS]
     cut = not file.complete or len(part) < len("\n".join(lines))
     note = f"\n\nThat is its beginning: {counted(part.count(chr(10)) + 1, 'line')}." if cut else ""
     return f"`{path}` contains:\n\n{block([part])}{note}"

@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from denizen.messages import ToolResult
-from denizen.models.offline.files import is_own
-from denizen.models.offline.manifests import MANIFESTS, declared
+from denizen.models.offline.files import beginning, is_own
 from denizen.models.offline.plan import Plan, Rows, Trouble, Want, block, file_text, find_files, read_files, run
 from denizen.models.offline.question import Question
 from denizen.plural import counted
@@ -26,15 +25,18 @@ COUNTED = 2000
 """Commits whose authors are counted."""
 PARAGRAPHS = 3
 """Paragraphs of a README that sum it up."""
-LICENCE_LINES = 5
-"""Lines of a licence that are shown."""
+LICENCE_LINES, LICENCE_LINE = 5, 120
+"""Lines of a licence that are shown; characters of a manifest's line about it."""
+MANIFEST_LINES = 100
+"""Lines of a manifest that are shown."""
 
-_MANIFEST_LICENCE: Final = re.compile(
-    r"""(?:^|[{,])\s*["']?licen[cs]e["']?\s*[=:]\s*(?:\{[^}\n]*?(?:text|file)["']?\s*=\s*)?["']?([^"'\n{},]+)|<license>\s*<name>([^<]+)""",
-    re.MULTILINE,
+_LICENSED: Final = "{pyproject.toml,package.json,Cargo.toml,composer.json,setup.cfg,pom.xml,*.gemspec}"
+"""Manifests that name a licence."""
+_MANIFESTS: Final = (
+    "{pyproject.toml,setup.cfg,setup.py,Pipfile,environment.yml,requirements*.txt,requirements*.in,package.json,Cargo.toml,go.mod,"
+    "composer.json,Gemfile,*.gemspec,pom.xml,build.gradle,build.gradle.kts,mix.exs,Package.swift,pubspec.yaml,*.{cs,fs,vb}proj}"
 )
-_UNREAD_MANIFESTS: Final = "[not looked at, give it as `path`: "
-"""The beginning of the remark of `package` with the manifests that it left out."""
+"""Manifests that declare dependencies."""
 _NO_HISTORY: Final = {
     "does not have any commits yet": "There are no commits here yet.",
     "not the root of a git repository": "I can only tell that from git, and this folder isn't a repository's root.",
@@ -72,16 +74,18 @@ def purpose(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def licence(asked: Question, found: re.Match[str]) -> Plan:
-    """What manifests name, and the beginning of the licence's file."""
-    manifests = yield from _texts("{pyproject.toml,package.json,Cargo.toml,composer.json,setup.cfg,pom.xml,*.gemspec}")
-    named = [
-        (path, match[1] or match[2]) for path, text in manifests.items() if (match := _MANIFEST_LICENCE.search(text))
-    ]
-    parts = [f"It is under {name.strip()}, as `{path}` says." for path, name in named]
+    """The beginning of the licence's file, and the lines of manifests that name one."""
     files = yield from _texts("{LICEN[CS]E,licen[cs]e,Licen[cs]e,COPYING,UNLICENSE}{,[.-]*}")
-    for path, text in files.items():
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        parts.append(f"`{path}` begins:\n\n{block(lines[:LICENCE_LINES])}")
+    parts = [f"`{path}` begins:\n\n{block(text.split(chr(10))[:LICENCE_LINES])}" for path, text in files.items()]
+    manifests = yield from _texts(_LICENSED)
+    named = [
+        f"{path}: {line.strip()[:LICENCE_LINE]}"
+        for path, text in manifests.items()
+        for line in text.split("\n")
+        if re.search(r"(?i)licen[cs]e", line)
+    ]
+    if named:
+        parts.append(f"Manifests say:\n\n{block(named)}")
     return "\n\n".join(parts) or "I find no licence here: no LICENSE or COPYING file, and no manifest that names one."
 
 
@@ -126,44 +130,17 @@ def _git(args: str, path: str) -> Generator[Sequence[Want], Sequence[ToolResult]
 
 
 def dependencies(asked: Question, found: re.Match[str]) -> Plan:
-    """What the manifests nearest to the root declare; with `package`, also which versions are locked."""
+    """What the manifests nearest to the root declare, as `package` reads them; without it, the manifests themselves."""
     try:
-        rows = (yield from run("package", action="list")).split("\n")
+        listed = yield from run("package", action="list")
+        return f"As manifests and lock files tell:\n\n{block(listed.splitlines(), MANIFEST_LINES)}"
     except Trouble:
-        return (yield from _declarations())
-    table = "\n".join(row for row in rows if not row.startswith("["))
-    unread = [row.removeprefix(_UNREAD_MANIFESTS)[:-1] for row in rows if row.startswith(_UNREAD_MANIFESTS)]
-    return f"As manifests and lock files tell:\n\n```\n{table}\n```" + "".join(
-        f"\n\nI didn't read {x}." for x in unread
-    )
-
-
-def _declarations() -> Plan:
-    files = yield from _nearest(MANIFESTS)
-    if not files.lines:
+        found = yield from _nearest(_MANIFESTS)
+    if not found.lines:
         return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
-    results = yield from read_files(files.lines)
-    parts = [_declared(path, result) for path, result in zip(files.lines, results, strict=True)]
-    return "\n\n".join(parts if files.complete else [*parts, "There are other manifests, which I didn't read."])
-
-
-def _declared(path: str, result: ToolResult) -> str:
-    """What one manifest declares, or why it can't be read."""
-    file = file_text(result.text)
-    if result.is_error:
-        return f"`{path}` can't be read: {result.text.strip()}"
-    if not file.complete:
-        return f"`{path}` is too long for me to read as a whole."
-    try:
-        groups = declared(PurePosixPath(path).name, "\n".join(file.lines))
-    except (ValueError, RecursionError) as error:
-        return f"`{path}` can't be understood: {error}."
-    rows = [
-        f"- {key}: {', '.join(f'`{name}`' for name in names[:NAMES])}"
-        + (f" and {len(names) - NAMES} more" if len(names) > NAMES else "")
-        for key, names in groups.items()
-    ]
-    return "\n".join([f"`{path}` declares:", *rows] if rows else [f"`{path}` declares no dependencies."])
+    results = yield from read_files(found.lines)
+    parts = [beginning(path, result, MANIFEST_LINES) for path, result in zip(found.lines, results, strict=True)]
+    return "\n\n".join(parts if found.complete else [*parts, "There are other manifests, which I didn't read."])
 
 
 def test_command(asked: Question, found: re.Match[str]) -> Plan:
