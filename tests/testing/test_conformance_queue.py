@@ -1,13 +1,14 @@
 """The queue in memory passes the suite for turn queues, which fails for each queue that breaks a rule."""
 
 from collections.abc import Awaitable, Callable
+from inspect import signature
 
 import pytest
 from msgspec.structs import replace
 
 from denizen.ports import Control, InboundMessage, OutboundMessage, Parked, QueuedTurn, TurnHandler, TurnQueue
 from denizen.testing import MemoryQueue, TurnQueueConformance
-from denizen.testing.conformance_queue import YES, NewQueue, Outcome
+from denizen.testing.conformance_queue import YES, NewQueue, Outcome, Worker
 
 SUITE = TurnQueueConformance
 
@@ -161,15 +162,15 @@ async def reaches(suite: TurnQueueConformance, new_queue: NewQueue) -> None:
     await suite.test_control_reaches_the_running_turn_ahead_of_messages(new_queue, YES)
 
 
-async def holds(suite: TurnQueueConformance, new_queue: NewQueue) -> None:
-    await suite.test_parked_turn_holds_its_session_until_an_answer(new_queue, YES)
+async def holds(suite: TurnQueueConformance, worker: Worker) -> None:
+    await suite.test_parked_turn_holds_its_session_until_an_answer(worker, YES)
 
 
 def hasty() -> MemoryQueue:
     return MemoryQueue(attempts=1)
 
 
-Test = Callable[[TurnQueueConformance, NewQueue], Awaitable[None]]
+Test = Callable[..., Awaitable[None]]
 
 
 @pytest.mark.parametrize(
@@ -201,4 +202,12 @@ async def test_suite_fails_for_a_queue_that_breaks_the_rule(wrong: NewQueue, tes
     suite, queue = TestMemoryQueue(), wrong()
     suite.patience = 0.1
     with pytest.raises((AssertionError, TimeoutError)):
+        await play(suite, queue, test)
+
+
+async def play(suite: TurnQueueConformance, queue: TurnQueue, test: Test) -> None:
+    if "worker" in signature(test).parameters:
+        async with suite.serving(queue) as worker:
+            await test(suite, worker)
+    else:
         await test(suite, lambda: queue)

@@ -73,6 +73,11 @@ class Worker:
         self.begun.put_nowait(running)
         return await running.outcome
 
+    async def put(self, *contents: str) -> None:
+        """Put messages to one session, in this order."""
+        for content in contents:
+            await self.queue.put(message(content))
+
     async def next(self) -> RunningTurn:
         """The turn that begins next."""
         return await asyncio.wait_for(self.begun.get(), self.patience)
@@ -131,6 +136,12 @@ class TurnQueueConformance:
                 with suppress(asyncio.CancelledError):
                     await task
 
+    @pytest.fixture
+    async def worker(self, new_queue: NewQueue) -> AsyncGenerator[Worker]:
+        """One that serves a queue."""
+        async with self.serving(new_queue()) as worker:
+            yield worker
+
     # Accepting
 
     async def test_message_is_accepted_once_by_its_id(self, new_queue: NewQueue) -> None:
@@ -149,38 +160,31 @@ class TurnQueueConformance:
         assert await queue.put(message("1"))
         assert await queue.put(message("1", channel="mail"))
 
-    async def test_handler_gets_the_message_as_it_was_put(self, new_queue: NewQueue) -> None:
-        queue, rich = new_queue(), InboundMessage("irc", "#den", "ann", "ä\n", "k", ("a.png",), {"n": [1, None]}, "7")
-        await queue.put(rich)
-        async with self.serving(queue) as worker:
-            turn = (await worker.next()).turn
-            assert (turn.message, turn.attempt) == (rich, 1)
+    async def test_handler_gets_the_message_as_it_was_put(self, worker: Worker) -> None:
+        rich = InboundMessage("irc", "#den", "ann", "ä\n", "k", ("a.png",), {"n": [1, None]}, "7")
+        await worker.queue.put(rich)
+        turn = (await worker.next()).turn
+        assert (turn.message, turn.attempt) == (rich, 1)
 
     # Order
 
-    async def test_one_turn_at_a_time_per_session_in_order(self, new_queue: NewQueue) -> None:
-        queue = new_queue()
+    async def test_one_turn_at_a_time_per_session_in_order(self, worker: Worker) -> None:
+        await worker.put("1", "2", "3")
         for content in ("1", "2", "3"):
-            await queue.put(message(content))
-        async with self.serving(queue) as worker:
-            for content in ("1", "2", "3"):
-                running = await worker.next()
-                assert running.content == content
-                await worker.expect_nothing_but(f"next to {content}")
-                running.end()
+            running = await worker.next()
+            assert running.content == content
+            await worker.expect_nothing_but(f"next to {content}")
+            running.end()
 
-    async def test_sessions_run_concurrently(self, new_queue: NewQueue) -> None:
-        queue = new_queue()
-        async with self.serving(queue) as worker:
-            for session in ("ann", "ben", "cleo"):
-                await queue.put(message(session, session))
-            assert {(await worker.next()).content for _ in range(3)} == {"ann", "ben", "cleo"}
+    async def test_sessions_run_concurrently(self, worker: Worker) -> None:
+        for session in ("ann", "ben", "cleo"):
+            await worker.queue.put(message(session, session))
+        assert {(await worker.next()).content for _ in range(3)} == {"ann", "ben", "cleo"}
 
     async def test_several_workers_share_the_sessions(self, new_queue: NewQueue) -> None:
         queue = new_queue()
         async with self.serving(queue, new_queue()) as worker:
-            for content in ("1", "2"):
-                await queue.put(message(content))
+            await worker.put("1", "2")
             running = await worker.next()
             await worker.expect_nothing_but("next to 1")
             running.end()
@@ -202,54 +206,45 @@ class TurnQueueConformance:
             assert await worker.controls_of(running) == [control]
             assert not running.turn.controls(), "it is handed out once"
 
-    async def test_control_stays_in_its_session(self, new_queue: NewQueue) -> None:
-        queue = new_queue()
-        async with self.serving(queue) as worker:
-            await queue.put(message("ann"))
-            await queue.put(message("ben", "ben"))
-            turns = [await worker.next(), await worker.next()]
-            ann, ben = sorted(turns, key=lambda running: running.content)
-            await queue.control(session_key("ben"), Stop())
-            assert await worker.controls_of(ben) == [Stop()]
-            assert not ann.turn.controls()
+    async def test_control_stays_in_its_session(self, worker: Worker) -> None:
+        await worker.queue.put(message("ann"))
+        await worker.queue.put(message("ben", "ben"))
+        turns = [await worker.next(), await worker.next()]
+        ann, ben = sorted(turns, key=lambda running: running.content)
+        await worker.queue.control(session_key("ben"), Stop())
+        assert await worker.controls_of(ben) == [Stop()]
+        assert not ann.turn.controls()
 
-    async def test_control_of_a_turn_that_is_over_reaches_no_other(self, new_queue: NewQueue) -> None:
-        queue = new_queue()
-        async with self.serving(queue) as worker:
-            await queue.put(message("1"))
-            running = await worker.next()
-            await queue.put(message("2"))
-            await queue.control(session_key("ann"), Stop())
-            running.end()
-            assert not (await worker.next()).turn.controls()
+    async def test_control_of_a_turn_that_is_over_reaches_no_other(self, worker: Worker) -> None:
+        await worker.queue.put(message("1"))
+        running = await worker.next()
+        await worker.queue.put(message("2"))
+        await worker.queue.control(session_key("ann"), Stop())
+        running.end()
+        assert not (await worker.next()).turn.controls()
 
     # Parking
 
     @pytest.mark.parametrize("control", [YES, Answer("call-1", allow=False), Stop(), Interrupt("no")])
-    async def test_parked_turn_holds_its_session_until_an_answer(self, new_queue: NewQueue, control: Control) -> None:
-        queue = new_queue()
-        async with self.serving(queue) as worker:
-            for content in ("1", "2"):
-                await queue.put(message(content))
-            (await worker.next()).end(Parked())
-            await worker.expect_nothing_but("a")
-            await queue.control(session_key("ann"), Steer("hurry"))
-            await worker.expect_nothing_but("b")
-            await queue.control(session_key("ann"), control)
-            running = await worker.next()
-            assert (running.content, running.turn.attempt) == ("1", 2)
-            assert await worker.controls_of(running, 2) == [Steer("hurry"), control]
-            running.end()
-            assert await worker.finish_all(1) == ["2"]
+    async def test_parked_turn_holds_its_session_until_an_answer(self, worker: Worker, control: Control) -> None:
+        await worker.put("1", "2")
+        (await worker.next()).end(Parked())
+        await worker.expect_nothing_but("a")
+        await worker.queue.control(session_key("ann"), Steer("hurry"))
+        await worker.expect_nothing_but("b")
+        await worker.queue.control(session_key("ann"), control)
+        running = await worker.next()
+        assert (running.content, running.turn.attempt) == ("1", 2)
+        assert await worker.controls_of(running, 2) == [Steer("hurry"), control]
+        running.end()
+        assert await worker.finish_all(1) == ["2"]
 
-    async def test_answer_that_comes_before_the_turn_is_parked_is_not_lost(self, new_queue: NewQueue) -> None:
-        queue = new_queue()
-        async with self.serving(queue) as worker:
-            await queue.put(message("1"))
-            running = await worker.next()
-            await queue.control(session_key("ann"), YES)
-            running.end(Parked())
-            assert await worker.controls_of(await worker.next()) == [YES]
+    async def test_answer_that_comes_before_the_turn_is_parked_is_not_lost(self, worker: Worker) -> None:
+        await worker.queue.put(message("1"))
+        running = await worker.next()
+        await worker.queue.control(session_key("ann"), YES)
+        running.end(Parked())
+        assert await worker.controls_of(await worker.next()) == [YES]
 
     async def test_parked_turn_stays_parked_when_another_worker_serves(self, new_queue: NewQueue) -> None:
         async with self.serving(new_queue()) as worker:
@@ -261,48 +256,39 @@ class TurnQueueConformance:
             await worker.queue.control(session_key("ann"), YES)
             assert await worker.controls_of(await worker.next()) == [YES]
 
-    async def test_parked_turn_goes_on_when_its_time_is_up(self, new_queue: NewQueue) -> None:
-        queue = new_queue()
-        async with self.serving(queue) as worker:
-            for content in ("1", "2"):
-                await queue.put(message(content))
-            (await worker.next()).end(ParkedTurn(until=datetime(2020, 1, 1, tzinfo=UTC)))
-            running = await worker.next()
-            assert (running.content, running.turn.attempt) == ("1", 2)
-            running.end()
-            assert await worker.finish_all(1) == ["2"]
+    async def test_parked_turn_goes_on_when_its_time_is_up(self, worker: Worker) -> None:
+        await worker.put("1", "2")
+        (await worker.next()).end(ParkedTurn(until=datetime(2020, 1, 1, tzinfo=UTC)))
+        running = await worker.next()
+        assert (running.content, running.turn.attempt) == ("1", 2)
+        running.end()
+        assert await worker.finish_all(1) == ["2"]
 
-    async def test_questions_and_replies_are_kept_once_by_their_ids(self, new_queue: NewQueue) -> None:
-        queue = new_queue()
+    async def test_questions_and_replies_are_kept_once_by_their_ids(self, worker: Worker) -> None:
         question, reply = (OutboundMessage("irc", "ann", each, id=each) for each in ("may I?", "done"))
-        async with self.serving(queue) as worker:
-            for content in ("1", "2", "3"):
-                await queue.put(message(content))
-            (await worker.next()).end(ParkedTurn(question, datetime(2020, 1, 1, tzinfo=UTC)))
-            for outcome in (ParkedTurn(question, datetime(2020, 1, 1, tzinfo=UTC)), reply, reply):
-                (await worker.next()).end(outcome)
-            assert (await worker.next()).content == "3"
-            kept = await self.outbox(queue)
+        await worker.put("1", "2", "3")
+        (await worker.next()).end(ParkedTurn(question, datetime(2020, 1, 1, tzinfo=UTC)))
+        for outcome in (ParkedTurn(question, datetime(2020, 1, 1, tzinfo=UTC)), reply, reply):
+            (await worker.next()).end(outcome)
+        assert (await worker.next()).content == "3"
+        kept = await self.outbox(worker.queue)
         if kept is None:
             pytest.skip("the queue doesn't say what it keeps to be sent")
         assert [*kept] == [question, reply]
 
-    async def test_message_that_a_turn_ends_with_gets_a_turn_in_its_session_once(self, new_queue: NewQueue) -> None:
-        queue = new_queue()
-        async with self.serving(queue) as worker:
-            await queue.put(message("1"))
-            (await worker.next()).end(message("for ben", "ben"))
-            assert await worker.finish_all(1) == ["for ben"]
-            await queue.put(message("2"))
-            (await worker.next()).end(message("for ben", "ben"))
-            await worker.expect_nothing_but("3")
+    async def test_message_that_a_turn_ends_with_gets_a_turn_in_its_session_once(self, worker: Worker) -> None:
+        await worker.queue.put(message("1"))
+        (await worker.next()).end(message("for ben", "ben"))
+        assert await worker.finish_all(1) == ["for ben"]
+        await worker.queue.put(message("2"))
+        (await worker.next()).end(message("for ben", "ben"))
+        await worker.expect_nothing_but("3")
 
     # Failures
 
     async def test_turn_that_was_cancelled_is_handled_again_before_later_ones(self, new_queue: NewQueue) -> None:
         async with self.serving(new_queue()) as worker:
-            for content in ("1", "2"):
-                await worker.queue.put(message(content))
+            await worker.put("1", "2")
             assert (await worker.next()).content == "1"
         async with self.serving(new_queue()) as worker:
             running = await worker.next()
@@ -320,16 +306,13 @@ class TurnQueueConformance:
         async with self.serving(new_queue()) as worker:
             assert await worker.controls_of(await worker.next()) == [YES]
 
-    async def test_message_whose_handler_keeps_failing_is_given_up(self, new_queue: NewQueue) -> None:
-        queue = new_queue()
-        async with self.serving(queue) as worker:
-            for content in ("1", "2"):
-                await queue.put(message(content))
-            contents: list[str] = []
-            while (running := await worker.next()).content == "1":
-                contents.append(running.content)
-                assert running.turn.attempt == len(contents) <= 100
-                running.end(RuntimeError("no turn can be made of it"))
-            assert running.content == "2"
-            assert len(contents) > 1, "a failure may pass"
-            assert not await queue.put(message("1")), "it isn't accepted again"
+    async def test_message_whose_handler_keeps_failing_is_given_up(self, worker: Worker) -> None:
+        await worker.put("1", "2")
+        contents: list[str] = []
+        while (running := await worker.next()).content == "1":
+            contents.append(running.content)
+            assert running.turn.attempt == len(contents) <= 100
+            running.end(RuntimeError("no turn can be made of it"))
+        assert running.content == "2"
+        assert len(contents) > 1, "a failure may pass"
+        assert not await worker.queue.put(message("1")), "it isn't accepted again"
