@@ -6,7 +6,7 @@ The code tools `view` and `analyze` know it best. Without them, and for what the
 import re
 from collections.abc import Generator, Sequence
 from itertools import takewhile
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from denizen.messages import ToolResult
 from denizen.models.offline.plan import Plan, Trouble, Want, block, file_text, read_files, rows_in, run
@@ -24,14 +24,6 @@ OWNERS = 5
 
 _MATCHES: Final = r'(if .whole then empty else "[there is more;]" end), (.matches[] | "\(.file):\(.line): \(.text)")'
 _SYMBOLS: Final = r'if type == "array" then .[] else . end | select(.signature) | "\(.file):\(.line): \(.signature)"'
-_CALLERS: Final = r'.[] | "\(.caller): line \(.lines | map(tostring) | join(", "))"'
-_CALLEES: Final = (
-    r'.[] | "\(.name): line \(.lines | map(tostring) | join(", "))\(.defined[:1] | map(", in " + .) | join(""))"'
-)
-_FUNCTIONS: Final = r'.[:%d][] | "\(.file):\(.line): \(.name), %s"'
-_LENGTH: Final = r'\(.lines) line\(if .lines == 1 then "" else "s" end)'
-_COMPLEXITY: Final = rf"complexity \(.complexity), {_LENGTH}"
-
 _PROSE: Final = "!*.{md,rst,txt,adoc,htm,html}"
 _META: Final = re.compile(r"[.^$*+?{}\[\]\\|()]")
 _MODIFIERS: Final = (
@@ -43,7 +35,6 @@ _KEYWORD: Final = (
     r"|extension|record|module|namespace|package|object|macro_rules!|defmodule|defp|defmacro|sub|proc|mod|newtype|table"
     r"|view|procedure|trigger|#\s*define)\s+)(?:\([^)]*\)\s*)?(?:[\w$]+(?:\.|::))*"
 )
-_VALUE: Final = rf"{_MODIFIERS}(?:const|let|var|val|local|data|alias)(?:\s+mut)?\s+"
 _TYPED: Final = r"^\s*[\w$<>:,*&\[\]][\w$<>:,*&\[\]\s]*[\s*&](?:\w+::)*"
 """The beginning of a function's definition in languages that begin with its type."""
 _TYPED_FILES: Final = re.compile(r"\.(?:[ch]|cc|cpp|cxx|hpp|hh|cs|cu|d|dart|groovy|java|m|mm)$")
@@ -116,49 +107,41 @@ def definition(asked: Question, found: re.Match[str]) -> Plan:
 def callers(asked: Question, found: re.Match[str]) -> Plan:
     """Who calls a function; the lines that have the name if nobody does."""
     wanted, path = asked.name(found["name"]), asked.place(found)
-    name = _last(wanted)
     try:
-        rows = rows_in((yield from run("analyze", what="callers", path=path, name=wanted, jq=_CALLERS))).lines
+        called = yield from run("analyze", what="callers", path=path, name=wanted, most=MOST)
+        if rows_in(called).lines:
+            return f"Calls of `{wanted}`{_in(path)}:\n\n{block(called.splitlines())}"
     except Trouble:
+        name = _last(wanted)
         call = rf"{_whole(name)}\s*\("
         hits = yield from _grep(call, path, glob=_PROSE)
         calls = [hit for hit in hits.lines if re.search(call, _COMMENT.sub("", hit.line)) and not _defines(hit, name)]
         if calls:
             return Hits(calls, hits.complete).below(f"`{wanted}` is called in {{}}{_in(path)}:")
-        rows = list[str]()
-    if not rows:
-        return (yield from text(asked, found))
-    return f"`{wanted}` is called in {counted(len(rows), 'place')}{_in(path)}, by its name:\n\n{block(rows, MOST)}"
+    return (yield from text(asked, found))
 
 
 def callees(asked: Question, found: re.Match[str]) -> Plan:
     """What a function calls."""
     name, path = asked.name(found["name"]), asked.place(found)
-    rows = rows_in((yield from run("analyze", what="callees", path=path, name=name, jq=_CALLEES))).lines
-    if not rows:
-        return f"`{name}` calls nothing that I can see."
-    return f"`{name}` calls {counted(len(rows), 'function')}, by their names:\n\n{block(rows, MOST)}"
+    called = yield from run("analyze", what="callees", path=path, name=name, most=MOST)
+    return f"Calls in `{name}`{_in(path)}:\n\n{block(called.splitlines())}"
 
 
 def longest(asked: Question, found: re.Match[str]) -> Plan:
     """The longest functions."""
-    return (yield from _ranked(asked, found, "length"))
+    return (yield from _ranked(asked, found, "length", "longest"))
 
 
 def most_complex(asked: Question, found: re.Match[str]) -> Plan:
     """The most complex functions."""
-    return (yield from _ranked(asked, found, "complexity"))
+    return (yield from _ranked(asked, found, "complexity", "most complex"))
 
 
-def _ranked(asked: Question, found: re.Match[str], what: Literal["length", "complexity"]) -> Plan:
+def _ranked(asked: Question, found: re.Match[str], what: str, which: str) -> Plan:
     path, number = asked.place(found), asked.count(found, usual=SHOWN, most=MOST)
-    wanted = _FUNCTIONS % (number, _LENGTH if what == "length" else _COMPLEXITY)
-    rows = rows_in((yield from run("analyze", what=what, path=path, jq=wanted))).lines
-    if not rows:
-        return f"I find no functions{_in(path)}."
-    which = "longest" if what == "length" else "most complex"
-    number = f"{len(rows)} functions" if len(rows) > 1 else "function"
-    return f"The {which} {number}{_in(path)}:\n\n{block(rows)}"
+    rows = yield from run("analyze", what=what, path=path, most=number)
+    return f"The {which} functions{_in(path)}:\n\n{block(rows.splitlines())}"
 
 
 def _grep(pattern: str, path: str, **options: object) -> Search:
@@ -209,7 +192,7 @@ def _definitions(name: str) -> Sequence[str]:
     function = r"(?:async\s+)?(?:function\b|(?:\([^)]*\)|\w+)\s*=>)"
     return (
         rf"{_KEYWORD}{symbol}(?:[^\w$]|$)",
-        rf"{_VALUE}{symbol}\s*(?:[=:;,(<\[{{{{]|$)",
+        rf"{_MODIFIERS}(?:const|let|var|val|local|data|alias)(?:\s+mut)?\s+{symbol}\s*(?:[=:;,(<\[{{{{]|$)",
         rf"^\s*(?:[\w$]+\.)+{symbol}\s*=\s*{function}",
         rf"^\s*{symbol}\s*:\s*{function}",
         rf"^\s*(?:(?:export|public|private|protected|static|final|readonly)\s+)*{symbol}\s*(?::[^=]*)?=(?:$|[^=].*[^,\s]\s*$|[^=,]$)",
