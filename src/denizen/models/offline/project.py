@@ -135,12 +135,12 @@ def dependencies(asked: Question, found: re.Match[str]) -> Plan:
         listed = yield from run("package", action="list")
         return f"As manifests and lock files tell:\n\n{block(listed.splitlines(), MANIFEST_LINES)}"
     except Trouble:
-        found = yield from _nearest(_MANIFESTS)
-    if not found.lines:
+        manifests = yield from _nearest(_MANIFESTS)
+    if not manifests.lines:
         return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
-    results = yield from read_files(found.lines)
-    parts = [beginning(path, result, MANIFEST_LINES) for path, result in zip(found.lines, results, strict=True)]
-    return "\n\n".join(parts if found.complete else [*parts, "There are other manifests, which I didn't read."])
+    results = yield from read_files(manifests.lines)
+    parts = [beginning(path, result, MANIFEST_LINES) for path, result in zip(manifests.lines, results, strict=True)]
+    return "\n\n".join(parts if manifests.complete else [*parts, "There are other manifests, which I didn't read."])
 
 
 def test_command(asked: Question, found: re.Match[str]) -> Plan:
