@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from denizen import __version__
-from denizen.cli.output import is_interactive, not_written, say_error
+from denizen.cli.output import is_interactive, not_written, say, say_error
 from denizen.errors import ConfigError, DenizenError
 
 if TYPE_CHECKING:
@@ -137,6 +137,12 @@ def cli() -> None:
         Path.cwd()
     except FileNotFoundError:
         raise ConfigError("The current folder is not there any more. Go to another one first.") from None
+    from denizen.cli.text import printable
+    from denizen.config.home import find_home
+    from denizen.trusted.owed import look_owed
+
+    if found := look_owed(find_home(os.environ, Path.cwd()), os.environ):
+        say(printable(found), "yellow")
 
 
 def main() -> None:

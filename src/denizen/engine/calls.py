@@ -158,6 +158,7 @@ def summary(result: ToolResult) -> str:
 
 
 async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
+    await turn.look_owed()
     if turn.agent.hooks and (words := await turn.hook("before_tool", call.name, args=call.args)):
         return refused(call, f"not run: {words}")
     await snapshot_before(turn, tool)

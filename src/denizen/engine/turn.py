@@ -30,6 +30,7 @@ from denizen.ports import (
     TurnIO,
     View,
 )
+from denizen.trusted.owed import is_owed, look_owed
 
 LISTEN_EVERY = 0.1
 """Seconds between two looks, while a model answers or a tool runs, at whether the person stopped the turn."""
@@ -208,6 +209,12 @@ class Turn:
         self.emit(notice)
         if self.agent.hooks is not None:
             self.unhooked.append(notice)
+
+    async def look_owed(self) -> None:
+        """Before anything else happens in the workspace, look at what commands left whose Denizen was killed."""
+        agent = self.agent
+        if is_owed(agent.home) and (words := await asyncio.to_thread(look_owed, agent.home, agent.environ)):
+            self.notice(words, warning=True)
 
     async def hook(self, event: HookEvent, tool: str = "", **data: Any) -> str:
         """Call the user's hooks for an event, and for the notices until then; why they refuse (empty: they don't)."""

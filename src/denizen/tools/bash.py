@@ -58,6 +58,8 @@ def bash_tool(
         place = outside if unsandboxed and outside else sandbox
         key, folder = turn.session_key, turn.workspace
         argv = [find_program("bash", os.environ, folder, otherwise="/bin/sh"), "-c", "--", command]
+        if background:
+            running.check(key, background)
         wrapped = await asyncio.to_thread(running.wrap, key, place, argv, workspace=folder, network=network)
         kept, lines = Kept(most), Lines(turn.emit, _MOST_SHOWN)
         notice = f"[{wrapped.notice}]\n" if (turn.session_key, wrapped.notice) not in noticed and wrapped.notice else ""

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -15,49 +15,52 @@ from denizen.trusted.programs import find_program
 
 
 class _Known(msgspec.Struct):
-    """What was there before a command; `device` is the workspace's, whose number may be another after a restart."""
+    """What was there before a command; `device` is the workspace's, whose number may be another after a restart.
+
+    `protected` are places, which commands can't change, but move with a folder that they are in.
+    """
 
     device: int
     identities: set[Identity]
+    protected: Sequence[str]
 
 
 class Guard:
-    """Looks what runs by itself in `workspace` (`Look`); what of it must be read-only is then `protected`.
+    """Looks what runs by itself in `workspace`; what of it must be read-only is then `protected`.
 
     `made` are the repositories that commands of this process made: later commands may change them, and they are checked
     each time. git is that of `environ`.
     """
 
-    name = "autorun"
-
     def __init__(self, workspace: Path, made: set[Identity], environ: Mapping[str, str]) -> None:
-        self._workspace = workspace.resolve()
+        self.workspace = workspace.resolve()
         self._made = made
         self._git = find_program("git", environ, workspace, otherwise="/usr/bin/git")
         self._autorun = Autorun(workspace, environ)
         self.protected: tuple[Path, ...] = ()
 
     def before(self) -> object:
-        """Note what is there, and what of it must be protected."""
+        """Note what is there, and what of it must be protected; as JSON has it."""
         found = {path: inode for path, inode in self._autorun.find(self._made.__contains__) if inode not in self._made}
         places = set[Path]()
         for path in (path for path in found if not path.is_symlink()):
-            if path == self._workspace:  # a bare repository: the rest stays writable
+            if path == self.workspace:  # a bare repository: the rest stays writable
                 places |= {path / name for name in ("HEAD", "config", "config.worktree", "hooks", "commondir")}
-            elif path.name == SKILL and self._workspace in path.parent.parents:
+            elif path.name == SKILL and self.workspace in path.parent.parents:
                 places.add(path.parent)
             else:
                 places.add(path)
                 if path.name == ".git" and (data := git_folder(path.parent)):
                     places.add(data.resolve())
-        places = {place for place in places if self._workspace in place.parents and place.exists()}
+        places = {place for place in places if self.workspace in place.parents and place.exists()}
         self.protected = tuple(sorted(place for place in places if places.isdisjoint(place.parents)))
-        return msgspec.to_builtins(_Known(self._workspace.stat().st_dev, {*found.values()}))
+        known = _Known(self.workspace.stat().st_dev, {*found.values()}, [*map(str, self.protected)])
+        return msgspec.to_builtins(known)
 
     def after(self, before: object) -> str:
         """Disarm what wasn't there and would run by itself outside; what that was, for the user and the model."""
         known = msgspec.convert(before, _Known)
-        device = self._workspace.stat().st_dev
+        device = self.workspace.stat().st_dev
         identities = {(device if number == known.device else number, *rest) for number, *rest in known.identities}
         taken: list[str] = []
         for path, inode in self._autorun.find(lambda inode: inode not in identities):
@@ -71,12 +74,14 @@ class Guard:
                 self._made.add(inode)
             elif os.path.lexists(path):
                 taken.append(self._disable(path))
-        if not taken:
-            return ""
-        return (
-            f"[taken out, because it would run by itself outside the sandbox: {', '.join(taken)}. "
-            "Ask the user if it is needed.]"
-        )
+        notes = []
+        if taken:
+            what = f"[taken out, because it would run by itself outside the sandbox: {', '.join(taken)}. "
+            notes.append(f"{what}Ask the user if it is needed.]")
+        if gone := [place for place in map(Path, known.protected) if not os.path.lexists(place)]:
+            names = ", ".join(map(self._shown, gone))
+            notes.append(f"[moved away with its folder: {names}. Programs that look for it there don't find it.]")
+        return "\n".join(notes)
 
     def _without_programs(self, repository: Path) -> Iterator[str]:
         hooks = repository / "hooks"
@@ -126,7 +131,7 @@ class Guard:
         return f"{self._shown(path)} (now {_shown(free)})"
 
     def _shown(self, path: Path) -> str:
-        return _shown(str(path.relative_to(self._workspace)))
+        return _shown(str(path.relative_to(self.workspace)))
 
 
 def _is_repository(folder: Path) -> bool:

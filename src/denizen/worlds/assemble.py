@@ -59,6 +59,7 @@ from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import Strongest
 from denizen.tools.subagent import with_agents
+from denizen.trusted.owed import look_owed
 from denizen.worlds.drivers import FoundDriver, find_driver
 from denizen.worlds.hooks import CommandHooks
 from denizen.worlds.session_turns import session_turn
@@ -113,6 +114,7 @@ def assemble(
     dotenv = read_dotenv(home)
     hooks_environ = {name: value for name, value in environ.items() if name not in dotenv}
     environ = {**dotenv, **environ}
+    left = look_owed(home, environ)
     secrets = secrets_of(config, dotenv)
     redactor = Redactor.from_environ(environ, secrets)
     found = FoundDriver(driver, getattr(driver, "tools", ())) if driver else None
@@ -171,7 +173,7 @@ def assemble(
         tools=[tool.name for tool in toolset.listed],
         guides=mcp.guides() if mcp else (),
         skills=skills,
-        skill_notices=[*notices, *changed, *left_out],
+        skill_notices=[*filter(None, [left]), *notices, *changed, *left_out],
         pins=pins,
         notes=functools.partial(memory.for_prompt, config.memory.recent_days),
         identity=profile.identity,

@@ -208,6 +208,15 @@ def test_files_that_name_programs_stay_as_they_are(name: str, machine: Machine) 
     assert not path.exists() or path.read_text() == "ours\n"
 
 
+def test_a_held_file_that_is_moved_with_its_folder_is_reported(machine: Machine) -> None:
+    write(machine, ".vscode/tasks.json", "ours\n")
+    said = machine.shell("mv .vscode v2")
+    if isinstance(machine.sandbox, LandlockAlone):
+        assert (machine.workspace / ".vscode/tasks.json").exists()
+    else:
+        assert "[moved away with its folder: .vscode/tasks.json. " in said
+
+
 def test_a_file_that_was_taken_out_and_put_back_by_the_user_stays(machine: Machine) -> None:
     machine.shell("echo x > src/.envrc")
     (machine.workspace / "src/.envrc.disabled").rename(machine.workspace / "src/.envrc")

@@ -66,11 +66,7 @@ class Jobs:
 
         Raises ToolRefused when it can't be started, when one of that name is running, or too many are.
         """
-        running = [job for job in self.of(session_key) if job.running]
-        if any(job.name == name for job in running):
-            raise ToolRefused(f"{name} is running already; stop it first, or take another name")
-        if len(running) >= MOST_RUNNING:
-            raise ToolRefused(f"{MOST_RUNNING} commands are running in the background; stop one first")
+        self.check(session_key, name)
         job = self._jobs[session_key, name] = Job(name, command)
 
         def started(pid: int) -> None:
@@ -86,6 +82,14 @@ class Jobs:
             del self._jobs[session_key, name]
             raise failure
         return job
+
+    def check(self, session_key: str, name: str) -> None:
+        """Raise ToolRefused when one of that name is running, or too many are."""
+        running = [job for job in self.of(session_key) if job.running]
+        if any(job.name == name for job in running):
+            raise ToolRefused(f"{name} is running already; stop it first, or take another name")
+        if len(running) >= MOST_RUNNING:
+            raise ToolRefused(f"{MOST_RUNNING} commands are running in the background; stop one first")
 
     def of(self, session_key: str) -> Sequence[Job]:
         """The session's commands, those that have ended included."""

@@ -51,6 +51,8 @@ async def run(
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:  # not there, too long, or with bytes that no program can be given
+            if command.afterwards:
+                command.afterwards()
             reason = error.strerror if isinstance(error, OSError) else error
             raise ToolRefused(f"{command.argv[0]} can't be started in {folder}: {reason}") from error
         output.close_write_end()

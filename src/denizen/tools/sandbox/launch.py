@@ -9,8 +9,9 @@ its own; links in that home lead to what it may read of the real one.
 
 The launcher adopts every orphan of the command (PR_SET_CHILD_SUBREAPER), so none escapes by leaving its group, its
 session or its parent, and ends them when the command is over, on SIGTERM, and when its own parent dies. On SIGTERM its
-process group gets one, too, and the command has a second to end by itself. Its exit status is the command's, 128 + n
-after signal n, 126 where the command couldn't be confined or run.
+process group gets one, too, and the command has a second to end by itself. Until all have ended, the launcher locks
+`look`, so that nobody looks too early at what they did. Its exit status is the command's, 128 + n after signal n, 126
+where the command couldn't be confined or run.
 """
 
 # pathlib takes its time to import
@@ -19,6 +20,7 @@ after signal n, 126 where the command couldn't be confined or run.
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -92,7 +94,8 @@ class Options(NamedTuple):
     A grant is an access (`read` or `write`), a place, and what in it is excepted. With `protected` places the command
     has mounts and System V memory of its own, and all is read-only in it but what is granted without these places; with
     None it has no namespaces, and System V memory is refused to a confined command. With `own_processes` it sees no
-    others. `bwrap`: the command is one, and gets the filter of system calls.
+    others. `bwrap`: the command is one, and gets the filter of system calls. `look`: the note of a look that
+    is owed after it.
     """
 
     grants: Sequence[tuple[str, str, Sequence[str]]] = ()
@@ -101,6 +104,7 @@ class Options(NamedTuple):
     protected: Sequence[str] | None = None
     own_processes: bool = False
     bwrap: bool = False
+    look: str = ""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -111,6 +115,8 @@ def main(argv: Sequence[str]) -> int:
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
+    if options.look and not _begin(options.look):
+        return 126
     starter = os.getppid()
     with _scratch(options.links) if options.grants else contextlib.nullcontext("") as scratch:
         child = os.fork()
@@ -143,6 +149,20 @@ def _terminate(child: int) -> None:
             if os.waitpid(child, os.WNOHANG)[0]:
                 break
             time.sleep(1 / TERMINATING_LOOKS)
+
+
+def _begin(look: str) -> bool:
+    """Lock the note while this process lives, and say whether its owner still does."""
+    try:
+        note, owner = (os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in (look, look.replace(".json", ".lock")))
+    except FileNotFoundError:
+        return False
+    fcntl.flock(note, fcntl.LOCK_SH)
+    try:
+        fcntl.flock(owner, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _wait_for(child: int) -> int:

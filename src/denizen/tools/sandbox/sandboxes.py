@@ -19,6 +19,7 @@ from denizen.tools.sandbox.environment import CommandEnvironment
 from denizen.tools.sandbox.layout import Layout, is_in_any, layout
 from denizen.trusted.autorun import Identity
 from denizen.trusted.guard import Guard
+from denizen.trusted.owed import OwedLook, look_owed
 from denizen.trusted.programs import find_program, trusted_environ
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
@@ -99,24 +100,26 @@ class _Confined:
     ) -> Sandboxed:
         """The confined command; with `read_only`, it sees only programs and the workspace, and can't write there.
 
-        Raises ToolRefused for a workspace that can't be set apart from the home.
+        First of all looks at what commands left whose Denizen was killed. Raises ToolRefused for a workspace that can't
+        be set apart from the home.
         """
+        left = look_owed(self._home, trusted_environ(self._environ, self._workspace))
         places = layout(workspace, self._settings, self._environ, self._home, network=network, read_only=read_only)
         trusted = trusted_environ(self._environ, self._workspace, places.workspace)
         guard = Guard(places.workspace, self._made, trusted)
-        before = None if read_only else guard.before()
-        confined, variables = self._confine(argv, places, guard.protected, network=network)
+        owed = None if read_only else OwedLook(self._home, guard)
+        confined, options, variables = self._confine(argv, places, guard.protected, network=network)
         return Sandboxed(
-            confined,
+            supervised(confined, {**options, "look": str(owed.note) if owed else ""}),
             {**self._passed.variables, **variables},
-            notice=f"{self.advice} {self._passed.notice}".strip(),
-            afterwards=None if before is None else partial(guard.after, before),
+            notice=" ".join(filter(None, (left, self.advice, self._passed.notice))),
+            afterwards=owed.look if owed else None,
         )
 
     def _confine(
         self, argv: Sequence[str], places: Layout, protected: Sequence[Path], *, network: bool
-    ) -> tuple[list[str], Mapping[str, str]]:
-        """The confined command, and the variables that it needs."""
+    ) -> tuple[Sequence[str], Mapping[str, Any], Mapping[str, str]]:
+        """The confined command, options for `launch.py`, and the variables that it needs."""
         raise NotImplementedError
 
     def _limited(self, argv: Sequence[str], *, count: bool = True) -> list[str]:
@@ -139,7 +142,7 @@ class Bubblewrap(_Confined):
 
     def _confine(
         self, argv: Sequence[str], places: Layout, protected: Sequence[Path], *, network: bool
-    ) -> tuple[list[str], Mapping[str, str]]:
+    ) -> tuple[Sequence[str], Mapping[str, Any], Mapping[str, str]]:
         mounts: dict[Path, tuple[str, ...]] = {Path("/"): ("--ro-bind", "/")}
         # where services of this machine are: a socket takes what is written to it in a read-only file system too
         named = map(Path, _SOCKET.findall(Path("/proc/net/unix").read_text(errors="surrogateescape")))
@@ -161,7 +164,7 @@ class Bubblewrap(_Confined):
             *[word for place in inner_last for word in (*mounts[place], str(place))],
             *("--chdir", str(places.workspace), "--", *self._limited(argv)),
         ]
-        return supervised(bubble, {"bwrap": True}), {"TMPDIR": "/tmp"}  # noqa: S108 (a private one)
+        return bubble, {"bwrap": True}, {"TMPDIR": "/tmp"}  # noqa: S108 (a private one)
 
 
 class Landlock(_Confined):
@@ -176,7 +179,7 @@ class Landlock(_Confined):
 
     def _confine(
         self, argv: Sequence[str], places: Layout, protected: Sequence[Path], *, network: bool
-    ) -> tuple[list[str], Mapping[str, str]]:
+    ) -> tuple[Sequence[str], Mapping[str, Any], Mapping[str, str]]:
         unseen = (*places.hidden, *places.secret)
         grants = [_grant("read", Path("/"), (*unseen, Path("/dev")))]
         grants += [_grant("read", place.resolve(), unseen) for place in (*places.shown, places.workspace)]
@@ -199,7 +202,7 @@ class Landlock(_Confined):
         # a shell finds programs also in a home that it can't read, and then fails to run them
         homes = [user, user_folder(self._environ)]
         seen = [name for name in path if not (is_in_any(Path(name), homes) and places.hides(Path(name)))]
-        return supervised(self._limited(argv, count=self.namespaces), options), {"PATH": os.pathsep.join(seen)}
+        return self._limited(argv, count=self.namespaces), options, {"PATH": os.pathsep.join(seen)}
 
 
 class LandlockSharingProcesses(Landlock):
@@ -296,6 +299,8 @@ def problem_with(sandbox: Sandbox) -> str:
             ran = subprocess.run(
                 trial.argv, env=trial.environ, capture_output=True, timeout=_TRIAL_SECONDS, check=False
             )
+            if trial.afterwards:
+                trial.afterwards()
         except (OSError, subprocess.TimeoutExpired, DenizenError) as error:
             return str(error)
     return ran.stderr.decode(errors="replace").strip() or f"exit code {ran.returncode}" if ran.returncode else ""

@@ -1,0 +1,95 @@
+"""Looks at what commands did: they are owed, on disk, from before a command runs until it was looked at.
+
+Where the process that owes one dies, whatever runs next with the same home looks first.
+"""
+
+import fcntl
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from denizen.config.files import write_private
+from denizen.config.home import private_folder, sole_writer
+from denizen.config.lock_file import holder_of, lock
+
+if TYPE_CHECKING:
+    from denizen.trusted.guard import Guard
+
+_FOLDER = "commands"
+
+
+class _Note(msgspec.Struct, frozen=True):
+    """A command's workspace, and what was there before."""
+
+    workspace: str
+    before: Any
+
+
+class OwedLook:
+    """Owes a look with `guard` from now on. `note` is the file that says so; it is locked while the command runs.
+
+    Raises ConfigError where the home can't be written.
+    """
+
+    def __init__(self, home: Path, guard: "Guard") -> None:
+        self._guard = guard
+        self._before = guard.before()
+        private_folder(home / _FOLDER)
+        self.note = home / _FOLDER / f"{os.urandom(8).hex()}.json"
+        self._lock = lock(owner_of(self.note), "")
+        note = _Note(str(guard.workspace), self._before)
+        write_private(self.note, msgspec.json.encode(note), sync=False)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_lock"):
+            os.close(self._lock)
+
+    def look(self) -> str:
+        """Look, and owe nothing more; what was found, for the user and the model."""
+        found = self._guard.after(self._before)
+        _remove(self.note)
+        return found
+
+
+def look_owed(home: Path, environ: Mapping[str, str]) -> str:
+    """Look at what commands did whose process died before it looked; what was found, for the user and the model.
+
+    Waits until these commands have ended. Raises ToolRefused when it can't be found out.
+    """
+    if not is_owed(home):
+        return ""
+    from denizen.trusted.guard import Guard
+
+    found: list[str] = []
+    with sole_writer(home):
+        for path in _left(home):
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # the command's supervisor has it, and ends when its parent dies
+                note = msgspec.json.decode(file.read(), type=_Note)
+            if Path(note.workspace).is_dir():
+                words = Guard(Path(note.workspace), set(), environ).after(note.before).strip("[]")
+                found += [f"A command that ran in {note.workspace} when Denizen was killed: {words}"] if words else []
+            _remove(path)
+    return " ".join(found)
+
+
+def is_owed(home: Path) -> bool:
+    """Whether somebody died who owed a look."""
+    return bool(_left(home))
+
+
+def owner_of(note: Path) -> Path:
+    """The lock that a look's owner holds while it lives."""
+    return note.with_suffix(".lock")
+
+
+def _left(home: Path) -> list[Path]:
+    return [note for note in (home / _FOLDER).glob("*.json") if not holder_of(owner_of(note))]
+
+
+def _remove(note: Path) -> None:
+    note.unlink(missing_ok=True)
+    owner_of(note).unlink(missing_ok=True)
