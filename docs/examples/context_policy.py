@@ -51,4 +51,4 @@ if __name__ == "__main__":
     agent = Agent(profile=FORGETFUL, tools=[], model=model)
     for text in ("I'm Ann.", "When do we eat?", "Who am I?"):
         run_agent_sync(text, session_key="talk", agent=agent)
-    print([message.text.partition("<time>")[0] for message in model.requests[-1].messages])
+    print([message.text.partition("\n\n<time>")[0] for message in model.requests[-1].messages])

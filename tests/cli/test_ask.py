@@ -5,11 +5,12 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.cli.conftest import PROGRAM, Run
 from tests.cli.model import Model, call, dies, refuses
 
-from denizen.messages import AssistantMessage
+from denizen.messages import AssistantMessage, Text, Usage
 
 
 def test_standard_output_carries_the_reply_alone(denizen: Run, model: Model) -> None:
@@ -29,6 +30,14 @@ def test_standard_error_tells_which_tool_ran_on_what_how_long_and_what_was_used(
     assert lines[1].endswith(" ms") or lines[1].endswith(" s")
     assert lines[2].split() == ["1", 'print("hello")']
     assert lines[3].strip().startswith("answered · 2 iterations · 240 in + 60 out · ")
+
+
+def test_cached_tokens_of_all_calls_are_counted(denizen: Run, model: Model) -> None:
+    cached = Usage(20, 30, cache_read=100)
+    asked = msgspec.structs.replace(call("read", path="hello.py"), usage=cached)
+    model.plays(asked, AssistantMessage([Text("It prints hello.")], usage=cached))
+    assert "40 in + 60 out · 200 cached · " in denizen("ask", "--session", "s", "hi").err
+    assert "40 in + 60 out · 200 cached" in denizen("sessions", "show", "s").out
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_what_cannot_be_had_is_said_before_anything_is_spent(denizen: Run, model
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     assert "--role auditor" in denizen("code", "--sarif", "audit.sarif", "Audit it").err
-    assert "no git repository" in denizen("code", "--workspace", str(elsewhere), "--commit", "Do it").err
+    assert "isn't in a git repository" in denizen("code", "--workspace", str(elsewhere), "--commit", "Do it").err
     assert not model.requests
 
 
@@ -180,6 +180,16 @@ def test_without_git_it_works_where_nothing_rests_on_checkpoints(
     assert "can't be undone" in ran.err
     ran = denizen("code", "--rollback", "Write it", PATH=str(tmp_path))
     assert (ran.status, "need git" in ran.err) == (1, True)
+
+
+def test_a_commit_that_git_would_put_nobodys_name_under_is_said_before_anything_is_spent(
+    denizen: Run, model: Model, repo: Path
+) -> None:
+    subprocess.run(["git", "-C", repo, "config", "user.useConfigOnly", "true"], check=True)
+    ran = denizen("code", "--commit", "Do it", GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_SYSTEM="/dev/null")
+    assert ran.status == 2
+    assert "git config --global user.name" in ran.err
+    assert not model.requests
 
 
 def test_nothing_to_commit_is_no_failure(denizen: Run, model: Model, committed: Path) -> None:

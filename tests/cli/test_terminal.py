@@ -33,6 +33,15 @@ def test_the_answer_is_rendered_while_it_streams(on_terminal: OnTerminal, model:
     assert shown[5:8] == ["", " • one", " • tw"]
 
 
+def test_errors_are_wrapped_at_words(on_terminal: OnTerminal) -> None:
+    screen = on_terminal("ask", "--model", "nobody:knows", "hi")
+    assert screen.end() == 2
+    lines = "\n".join(screen.rows).partition("error: ")[2].split("\n")
+    assert len(lines) > 2
+    whole = " ".join(line.strip() for line in lines)
+    assert "A model is named provider:model, and any server can be a provider" in whole
+
+
 def test_in_a_pipe_the_answer_is_as_the_model_wrote_it(denizen: Run, model: Model) -> None:
     model.plays("# Found\n\n- **one**")
     assert denizen("ask", "hi").out == "# Found\n\n- **one**\n"

@@ -111,7 +111,7 @@ def test_shows_the_history_as_it_was_said() -> None:
 def test_a_user_message_carries_the_time_it_was_said_at() -> None:
     at = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
     messages = policy_of([UserEntry(id="1", message=UserMessage([Text("hello")], at=at))]).assemble(view())
-    assert messages[0].content == [Text("hello"), Text("<time>Saturday 2026-11-21 09:30 UTC</time>")]
+    assert messages[0].content == [Text("hello"), Text("\n\n<time>Saturday 2026-11-21 09:30 UTC</time>")]
 
 
 def test_a_system_message_reaches_the_model_as_one_of_the_user() -> None:

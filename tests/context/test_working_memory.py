@@ -111,7 +111,7 @@ def test_a_task_is_all_there_is_at_first() -> None:
 def test_the_task_carries_the_time_it_was_given_at() -> None:
     at = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
     (message,) = memory_of(UserEntry(message=UserMessage([Text("hello")], at=at))).messages
-    assert message.content == [Text("hello"), Text("<time>Saturday 2026-11-21 09:30 UTC</time>")]
+    assert message.content == [Text("hello"), Text("\n\n<time>Saturday 2026-11-21 09:30 UTC</time>")]
 
 
 def test_outputs_are_numbered_below_their_commands() -> None:

@@ -107,7 +107,7 @@ async def test_without_a_session_each_message_begins_one(agent_of: MakeAgent) ->
     assert first.session_key != second.session_key
     agent = agent_of(say("three"))
     await run_agent("third", session_key=second.session_key, agent=agent)
-    assert [m.text.partition("<")[0] for m in requests_of(agent)[0].messages if isinstance(m, UserMessage)] == [
+    assert [m.text.partition("\n\n<")[0] for m in requests_of(agent)[0].messages if isinstance(m, UserMessage)] == [
         "second",
         "third",
     ]

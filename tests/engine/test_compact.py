@@ -33,7 +33,7 @@ async def talked(agent: Agent, host: Host, turns: int) -> CompactionEntry:
 
 
 def shown(agent: Agent) -> list[str]:
-    return [message.text.partition("<time>")[0] for message in requests_of(agent)[-1].messages]
+    return [message.text.partition("\n\n<time>")[0] for message in requests_of(agent)[-1].messages]
 
 
 async def test_it_keeps_as_many_messages_as_the_context_says(agent_of: MakeAgent, host: Host) -> None:

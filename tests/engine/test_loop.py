@@ -73,7 +73,7 @@ async def test_the_model_sees_the_session_so_far(agent_of: MakeAgent) -> None:
     agent = agent_of(say("I am Den."), say("Den, as I said."))
     await run_agent("who are you?", agent=agent)
     await run_agent("again?", agent=agent)
-    seen = [message.text.partition("<time>")[0] for message in requests_of(agent)[1].messages]
+    seen = [message.text.partition("\n\n<time>")[0] for message in requests_of(agent)[1].messages]
     assert seen == ["who are you?", "I am Den.", "again?"]
 
 

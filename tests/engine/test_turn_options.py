@@ -35,7 +35,7 @@ async def turn(agent: Agent, host: Host, start: Start, options: TurnOptions | No
 
 
 def texts(messages: Sequence[Message]) -> list[str]:
-    return [message.text.partition("<time>")[0] for message in messages]
+    return [message.text.partition("\n\n<time>")[0] for message in messages]
 
 
 @tool(traits=Traits.READS)

@@ -185,7 +185,7 @@ async def test_going_back_forgets_what_was_kept_since(coder: MakeAgent) -> None:
     await session.move_head(head)
     await session.close()
     await run_agent("and now?", agent=agent)
-    assert [message.text.partition("<")[0] for message in requests_of(agent)[-1].messages] == [
+    assert [message.text.partition("\n\n<")[0] for message in requests_of(agent)[-1].messages] == [
         *["hello", "Hello.", "and now?"]
     ]
 

@@ -76,6 +76,19 @@ def test_unknown_provider_is_reported_with_the_nearest() -> None:
         opened(Config(model="antropic:claude-sonnet-4-5"))
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("claude-sonnet-4-5", "anthropic:claude-sonnet-4-5"),
+        ("gpt-5-mni", "openai:gpt-5-mini"),
+        ("gemni", "gemini"),
+    ],
+)
+def test_name_that_is_a_models_is_reported_with_the_nearest_of_the_catalogue(name: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f'the nearest is "{meant}"'):
+        opened(Config(model=name))
+
+
 def test_model_without_a_provider_is_answered_with_how_to_name_one() -> None:
     with pytest.raises(ConfigError, match="A model is named provider:model"):
         opened(Config(model="gpt-5-mini"))

@@ -6,6 +6,7 @@ from typing import Any
 
 from denizen.cli.text import cut, one_line, printable, usage_parts
 from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult, ToolEnd, TurnParked
+from denizen.messages import AssistantMessage
 from denizen.plural import counted
 from denizen.sessions import short_name
 
@@ -66,7 +67,9 @@ def remarks(event: RunEvent, *, asked: str, in_chat: bool) -> list[tuple[str, st
 
 def summary(result: RunResult, seconds: float) -> str:
     """How a turn ended, after how many iterations, and what it took."""
-    used = [result.stop_reason.replace("_", " "), counted(result.iterations, "iteration"), *usage_parts(result.usage)]
+    answers = [message for message in result.messages if isinstance(message, AssistantMessage)]
+    usage = usage_parts(result.usage, answers)
+    used = [result.stop_reason.replace("_", " "), counted(result.iterations, "iteration"), *usage]
     if result.retries:
         used.append(counted(result.retries, "retry"))
     return " · ".join([*used, duration(seconds)])

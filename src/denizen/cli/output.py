@@ -133,8 +133,9 @@ def say_error(error: DenizenError) -> None:
         from denizen.cli.home import KEY_BEFORE_NAME
 
         words = words.replace(KEY_BEFORE_NAME, "")
-    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
-    click.echo(printable(words), err=True)
+    begin = "error: "
+    click.secho(begin, fg="red", bold=True, nl=False, err=True)
+    click.echo(wrapped(f"{begin}{printable(words)}", error_width()).removeprefix(begin), err=True)
 
 
 def question_stream() -> TextIO | None:

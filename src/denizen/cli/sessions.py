@@ -31,7 +31,7 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
-from denizen.messages import AssistantPart, Document, Text, Thinking, ToolCall, UserPart
+from denizen.messages import AssistantMessage, AssistantPart, Document, Text, Thinking, ToolCall, UserPart
 from denizen.ports import SessionInfo
 from denizen.sessions import new_name, short_name
 
@@ -150,6 +150,7 @@ def _folder(path: str) -> str:
 
 def _paragraphs(entries: Sequence[AnyEntry], *, whole: bool) -> Iterator[str]:
     """Paragraphs of Markdown for everything that was said or done; long results are shortened unless `whole`."""
+    answers: list[AssistantMessage] = []  # of the turn
     for entry in entries:
         match entry:
             case SessionEntry():
@@ -157,6 +158,7 @@ def _paragraphs(entries: Sequence[AnyEntry], *, whole: bool) -> Iterator[str]:
             case UserEntry(message=message):
                 yield f"## User\n\n{_text(message.content)}"
             case AssistantEntry(message=message):
+                answers.append(message)
                 yield f"## Agent{f' ({message.model})' if message.model else ''}"
                 yield from _parts(message.content, whole=whole)
             case ToolEntry(message=result):
@@ -170,7 +172,8 @@ def _paragraphs(entries: Sequence[AnyEntry], *, whole: bool) -> Iterator[str]:
             case AnswerEntry():
                 yield f"*Answer:* {'yes' if entry.allow else 'no'} {entry.text}".rstrip()
             case EndEntry():
-                ended = [entry.stop_reason.replace("_", " "), *usage_parts(entry.usage), entry.error]
+                ended = [entry.stop_reason.replace("_", " "), *usage_parts(entry.usage, answers), entry.error]
+                answers = []
                 yield f"*{' · '.join(filter(None, ended))}*"
             case _:
                 pass

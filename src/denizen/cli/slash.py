@@ -12,6 +12,7 @@ from denizen.cli.output import say
 from denizen.cli.text import one_line, printable, usage_parts
 from denizen.engine.compact import compact
 from denizen.engine.undo import redo, undo
+from denizen.entries import AssistantEntry
 from denizen.events import TurnStop
 from denizen.plural import counted
 from denizen.sessions import short_name
@@ -78,7 +79,8 @@ async def _usage(chat: Conversation, _: str) -> None:
     session = await chat.session()
     turns, total, context = chat.used()
     window = chat.agent.model.limits(session.key).window
-    parts = [counted(turns, "turn"), *usage_parts(total), f"context {context:,} of {window:,} tokens"]
+    answers = [entry.message for entry in chat.entries if isinstance(entry, AssistantEntry)]
+    parts = [counted(turns, "turn"), *usage_parts(total, answers), f"context {context:,} of {window:,} tokens"]
     _print(" · ".join(parts))
 
 

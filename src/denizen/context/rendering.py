@@ -67,7 +67,7 @@ def stamped(message: UserMessage) -> UserMessage:
 
 @functools.lru_cache(8)
 def _stamp(minute: datetime, zone: str) -> Text:
-    return Text(f"<time>{minute:%A %Y-%m-%d %H:%M} {zone}</time>")
+    return Text(f"\n\n<time>{minute:%A %Y-%m-%d %H:%M} {zone}</time>")
 
 
 def joined(pieces: Iterable[Sequence[UserPart]]) -> list[UserPart]:

@@ -9,7 +9,7 @@ import msgspec
 from denizen.engine.prompting import renew_prompt
 from denizen.engine.reply_stream import ReplyStream
 from denizen.engine.session_state import no_summary
-from denizen.engine.tracing import UNTRACED, call_span, record_answer
+from denizen.engine.tracing import UNTRACED, call_span, record_answer, record_content
 from denizen.engine.turn import Interrupted, Turn, TurnOver
 from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
@@ -170,6 +170,7 @@ async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Out
         if isinstance(outcome, ModelError):
             outcome.reword(turn.agent.redact(outcome.message))
         record_answer(span, outcome)
+        record_content(span, request, outcome, turn.agent.environ)
     return outcome
 
 

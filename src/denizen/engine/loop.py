@@ -23,7 +23,7 @@ from denizen.engine.resume import (
     unfinished,
 )
 from denizen.engine.snapshots import snapshot_after
-from denizen.engine.tracing import UNTRACED, turn_span
+from denizen.engine.tracing import UNTRACED, record_totals, turn_span
 from denizen.engine.turn import Cycle, Resume, Start, Turn, TurnOptions, TurnOver
 from denizen.entries import CONTENT_REFUSED, AssistantEntry, EndEntry, StateEntry, SystemEntry
 from denizen.errors import DenizenError, ModelError, OutputError, SessionError
@@ -249,6 +249,7 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
     if stop != "parked":  # a parked turn has more to say
         await turn.append(end)
     result = result_of(turn, end, [*messages])
+    record_totals(messages)
     if stop != "parked":
         await turn.hook("turn_end", stop_reason=stop, reply=result.reply, error=end.error)
     turn.finish(result)

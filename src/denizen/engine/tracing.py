@@ -3,13 +3,18 @@
 Where no SDK is set up nothing is recorded and nothing is paid.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
+import msgspec
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
+from denizen.engine import conventions as named
 from denizen.errors import ModelError
-from denizen.messages import AssistantMessage, ToolResult
+from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult
+from denizen.ports import ModelRequest
 
 
 def traced() -> bool:
@@ -19,19 +24,19 @@ def traced() -> bool:
 
 def turn_span(agent: str, session_key: str) -> AbstractContextManager[Span]:
     """A whole turn."""
-    return _span("invoke_agent", agent, {"gen_ai.agent.name": agent, "gen_ai.conversation.id": session_key})
+    return _span("invoke_agent", agent, {named.AGENT: agent, named.CONVERSATION: session_key})
 
 
 def call_span(model: str) -> AbstractContextManager[Span]:
     """One model call, `model` being `provider:model`."""
     provider, _, name = model.partition(":")
-    attributes = {"gen_ai.provider.name": provider, "gen_ai.request.model": name or provider}
+    attributes = {named.PROVIDER: provider, named.REQUEST_MODEL: name or provider}
     return _span("chat", name or provider, attributes, SpanKind.CLIENT)
 
 
 def tool_span(name: str, call_id: str) -> AbstractContextManager[Span]:
     """One tool call."""
-    attributes = {"gen_ai.tool.name": name, "gen_ai.tool.call.id": call_id, "gen_ai.tool.type": "function"}
+    attributes = {named.TOOL: name, named.TOOL_CALL: call_id, named.TOOL_TYPE: "function"}
     return _span("execute_tool", name, attributes)
 
 
@@ -46,17 +51,63 @@ def record_answer(span: Span, outcome: AssistantMessage | ModelError) -> None:
     if isinstance(outcome, ModelError):
         _failed(span, outcome.kind, outcome.message)
         return
-    usage = outcome.usage
     span.set_attributes(
         {
-            "gen_ai.response.model": outcome.model,
-            "gen_ai.response.finish_reasons": [outcome.stop_reason],
-            "gen_ai.usage.input_tokens": usage.context - (usage.output or 0),
-            "gen_ai.usage.output_tokens": usage.output or 0,
-            "gen_ai.usage.cache_read.input_tokens": usage.cache_read or 0,
-            "gen_ai.usage.cache_creation.input_tokens": usage.cache_write or 0,
+            named.RESPONSE_MODEL: outcome.model,
+            named.FINISH_REASONS: [outcome.stop_reason],
+            named.INPUT_TOKENS: outcome.usage.sent,
+            named.OUTPUT_TOKENS: outcome.usage.output or 0,
+            named.CACHE_READ_TOKENS: outcome.usage.cache_read or 0,
+            named.CACHE_CREATION_TOKENS: outcome.usage.cache_write or 0,
         }
     )
+
+
+def record_totals(messages: Sequence[Message]) -> None:
+    """The tokens of all the answers of the turn whose span is the current one."""
+    if (span := trace.get_current_span()).is_recording():
+        usages = [message.usage for message in messages if isinstance(message, AssistantMessage)]
+        span.set_attribute(named.INPUT_TOKENS, sum(usage.sent for usage in usages))
+        span.set_attribute(named.OUTPUT_TOKENS, sum(usage.output or 0 for usage in usages))
+
+
+def record_content(
+    span: Span, request: ModelRequest, outcome: AssistantMessage | ModelError, environ: Mapping[str, str]
+) -> None:
+    """The prompt and the answer in words, where the environment opts in to that."""
+    choice = environ.get(named.CAPTURES_CONTENT, "").casefold()
+    if not span.is_recording() or choice not in {"true", "span_only", "span_and_event"}:
+        return
+    span.set_attribute(named.SYSTEM_INSTRUCTIONS, _json([{"type": "text", "content": request.system}]))
+    span.set_attribute(named.INPUT_MESSAGES, _json(map(_spoken, request.messages)))
+    if isinstance(outcome, AssistantMessage):
+        spoken = {**_spoken(outcome), "finish_reason": outcome.stop_reason}
+        span.set_attribute(named.OUTPUT_MESSAGES, _json([spoken]))
+
+
+def _spoken(message: Message) -> dict[str, Any]:
+    if isinstance(message, ToolResult):
+        response = {"type": "tool_call_response", "id": message.call_id, "response": message.text}
+        return {"role": "tool", "parts": [response]}
+    role = "assistant" if isinstance(message, AssistantMessage) else "user"
+    return {"role": role, "parts": [*_parts(message.content)]}
+
+
+def _parts(content: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    for part in content:
+        match part:
+            case Text(text):
+                yield {"type": "text", "content": text}
+            case Thinking(text):
+                yield {"type": "reasoning", "content": text}
+            case ToolCall(id, name, args):
+                yield {"type": "tool_call", "id": id, "name": name, "arguments": args}
+            case _:
+                yield {"type": type(part).__name__.lower()}
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(list(value)).decode()
 
 
 def record_result(span: Span, result: ToolResult) -> None:
@@ -66,7 +117,7 @@ def record_result(span: Span, result: ToolResult) -> None:
 
 
 def _failed(span: Span, kind: str, message: str) -> None:
-    span.set_attribute("error.type", kind)
+    span.set_attribute(named.ERROR, kind)
     span.set_status(Status(StatusCode.ERROR, message))
 
 
@@ -74,5 +125,5 @@ def _span(
     operation: str, subject: str, attributes: dict[str, str], kind: SpanKind = SpanKind.INTERNAL
 ) -> AbstractContextManager[Span]:
     tracer = trace.get_tracer("denizen")
-    attributes = {"gen_ai.operation.name": operation, **attributes}
+    attributes = {named.OPERATION: operation, **attributes}
     return tracer.start_as_current_span(f"{operation} {subject}", kind=kind, attributes=attributes)

@@ -15,6 +15,7 @@ from denizen.config.settings import Config, ModelSettings, Prices, ProviderSetti
 from denizen.errors import ConfigError
 from denizen.messages import Usage
 from denizen.models import catalogue
+from denizen.models.catalogue import known_models
 from denizen.models.failover import Failover
 from denizen.models.local import served_models, served_window
 from denizen.models.profiles import LEARNT, Candidate, Cooldown, Learnt, ModelLimits
@@ -168,10 +169,11 @@ class _Opener:
         plugins = entry_points(group="denizen.models")
         if name not in plugins.names:
             known = sorted({*PROVIDERS, "bedrock", "offline", *self._config.providers, *plugins.names} - {name})
-            near = difflib.get_close_matches(name, known, 1, 0.5)
+            near = [] if model else _nearest_models(name)
+            near += difflib.get_close_matches(name, known, 1, 0.5)
             raise ConfigError(
                 f'No provider is called "{name}"; '
-                + (f'the nearest is "{near[0]}". ' if near else f"there are {', '.join(known)}. ")
+                + (f'the nearest is "{near[0]}". ' if near else f"available: {', '.join(known)}. ")
                 + "A model is named provider:model, and any server can be a provider by its base_url in "
                 f"[providers.{name}]."
             )
@@ -186,6 +188,12 @@ class _Opener:
             raise ConfigError(
                 f"the models {plugin.name!r} of {package} can't be loaded: {broken}; update or remove it"
             ) from broken
+
+
+def _nearest_models(name: str) -> list[str]:
+    """The model of the catalogue that a name without a provider seems to mean, as `provider:model`; or none."""
+    by_id = {each.id: f"{provider}:{each.id}" for provider in reversed([*PROVIDERS]) for each in known_models(provider)}
+    return [by_id[each] for each in difflib.get_close_matches(name, by_id, 1, 0.8)]
 
 
 def _usual_model(access: ProviderAccess) -> str:

@@ -220,5 +220,22 @@ def test_what_is_no_option_of_the_command_is_part_of_the_prose(said: str) -> Non
     assert args(f"$(store {said})") == {"text": said}
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "JWT, in cookies, the auth module, 0.8",
+        "'JWT, in cookies', the auth module, 0.8",
+        "\"JWT, in cookies\", 'the auth module', .8",
+    ],
+)
+def test_a_fact_may_be_followed_by_its_context_and_its_weight(said: str) -> None:
+    assert args(f"$(store {said})") == {"text": "JWT, in cookies", "context": "the auth module", "weight": 0.8}
+
+
+@pytest.mark.parametrize("said", ["We use Python, Node, 20", "It has pears, 5, 0.8", "It weighs 1, 0.5"])
+def test_what_only_looks_like_context_and_weight_is_prose(said: str) -> None:
+    assert args(f"$(store {said})") == {"text": said}
+
+
 def test_prose_of_a_command_without_options_keeps_all_that_looks_like_one() -> None:
     assert args("$(note the tests need --weight 0.8)") == {"text": "the tests need --weight 0.8"}

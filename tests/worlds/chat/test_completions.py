@@ -81,7 +81,7 @@ async def streamed(client: AsyncOpenAI, content: str = "?") -> AsyncGenerator[st
 
 def heard(scene: Scene) -> list[str]:
     """What was said, as the model got it in its last call."""
-    return [message.text.partition("<time>")[0] for message in scene.model.requests[-1].messages]
+    return [message.text.partition("\n\n<time>")[0] for message in scene.model.requests[-1].messages]
 
 
 async def test_agent_is_the_one_model(serve: Serve, home: Path) -> None:

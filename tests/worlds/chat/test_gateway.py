@@ -501,7 +501,7 @@ async def test_content_that_the_provider_refuses_ends_its_turn_and_not_the_chat(
         assert len(scene.model.requests) == 3, "it is not tried again"
         users = [each for each in scene.model.requests[-1].messages if isinstance(each, UserMessage)]
         assert PICTURE not in users[1].content
-        assert [each.text.partition("<time>")[0] for each in users] == [
+        assert [each.text.partition("\n\n<time>")[0] for each in users] == [
             "hello",
             "look[Left out: the provider refused it.]",
             "and now?",

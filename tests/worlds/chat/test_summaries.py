@@ -44,7 +44,7 @@ async def test_session_of_more_than_twenty_messages_is_summarised_down_to_the_la
         assert [entry.summary for entry in await summarised(scene)] == ["We talked."]
         await scene.say("and now?")
         await scene.contents(12)
-        shown = [each.text.partition("<time>")[0] for each in scene.model.requests[-1].messages]
+        shown = [each.text.partition("\n\n<time>")[0] for each in scene.model.requests[-1].messages]
         assert shown == [
             "[Conversation summary]\nWe talked.",
             *("question 9", "answer 9", "question 10", "answer 10"),

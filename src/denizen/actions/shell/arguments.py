@@ -16,6 +16,10 @@ from denizen.ports import MISUSED, Toolset
 
 _OPTION = re.compile(r"(?<!\S)--[A-Za-z][\w-]*(?=[\s=]|\Z)")
 _MEMBER = re.compile(r"""\s*["']?(\w+)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,"'{}]+)\s*(?:,|\Z)""")
+_CONTEXT_AND_WEIGHT = re.compile(
+    r""",\s*(?P<context>"[^"]+"|'[^']+'|[^\W\d][^,"']{0,60}?)\s*,\s*(?P<weight>0?\.\d+|[01]\.0+)\s*\Z"""
+)
+"""What ends the form of three parts: `store("…", "architecture", 0.8)`."""
 _SHOWN = 60
 """Characters of a wrong word that the model is shown."""
 
@@ -53,7 +57,7 @@ class _Arguments:
             self.take_words(rest)
             return
         start = rest[0].start if rest else 0
-        end = self._take_table() or self._take_last_options(start)
+        end = self._take_table() or self._take_last_parts() or self._take_last_options(start)
         text = self._body[start:end].strip()
         alone = end < len(self._body) and WHOLLY_QUOTED.fullmatch(text)
         if text := (WordSplitter(text).read(0)[0][0].text if alone else plain_prose(text)) if rest or not taken else "":
@@ -91,6 +95,16 @@ class _Arguments:
         for parameter, value in found:
             self.given[parameter.name] = self._value(parameter, value.strip("\"'"))
         return len(body[:at].rstrip().removesuffix(","))
+
+    def _take_last_parts(self) -> int:
+        """Take the context and the weight that the prose ends with; where they begin, 0: nowhere."""
+        found = _CONTEXT_AND_WEIGHT.search(self._body)
+        parts = found.groupdict() if found else {}
+        if not found or not all(self._find(f"--{name}")[0] for name in parts):
+            return 0
+        for name, value in parts.items():
+            self.given[name] = self._value(self._options[name], value.strip("\"'"))
+        return found.start()
 
     def take_command_line(self, words: Sequence[Word]) -> None:
         """Options, then a command line as it is; of one quoted word, or a here-document, what it holds."""

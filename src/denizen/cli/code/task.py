@@ -26,7 +26,7 @@ from denizen.messages import Text, UserMessage
 from denizen.worlds.assemble import Agent
 from denizen.worlds.code.carry_out import STEPS_REQUEST, carry_out
 from denizen.worlds.code.commit import REQUEST as COMMIT
-from denizen.worlds.code.commit import difference_to, repository_of
+from denizen.worlds.code.commit import check_committer, difference_to, repository_of
 from denizen.worlds.code.roles import AUDITOR, Role, find_role, findings_of, sarif_of
 from denizen.worlds.code.validators import validators_of
 from denizen.worlds.code.work import CodeTask, TaskSpec, last_task_spec
@@ -109,7 +109,9 @@ async def _do(
         if task.sarif and role is not AUDITOR:
             raise ConfigError("--sarif writes an auditor's findings: add --role auditor.")
         if task.commits and not repository_of(agent.workspace):
-            raise ConfigError(f"--commit: {agent.workspace} is in no git repository.")
+            raise ConfigError(f"--commit: {agent.workspace} isn't in a git repository.")
+        if task.commits:
+            await check_committer(agent.workspace, agent.environ)
         message = None
         if not goes_on:
             left = TaskSpec()

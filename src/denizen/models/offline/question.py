@@ -76,4 +76,6 @@ def last_asked(messages: Sequence[Message]) -> int:
 
 def words_of(message: UserMessage) -> str:
     """What the user typed, without the time that was added."""
-    return "".join(p.text for p in message.content if isinstance(p, Text) and not p.text.startswith("<time>")).strip()
+    return "".join(
+        p.text for p in message.content if isinstance(p, Text) and not p.text.startswith("\n\n<time>")
+    ).strip()

@@ -128,6 +128,17 @@ def repository_of(workspace: Path) -> Path | None:
     return next((folder for folder in (workspace, *workspace.parents) if os.path.lexists(folder / ".git")), None)
 
 
+async def check_committer(workspace: Path, environ: Mapping[str, str]) -> None:
+    """Raise ConfigError where git doesn't know whose name to put under a commit."""
+    try:
+        await _git(workspace, environ, "var", "GIT_COMMITTER_IDENT")
+    except DenizenError as why:
+        raise ConfigError(
+            "--commit: git doesn't know who you are. Set user.name and user.email: "
+            'git config --global user.name "Your Name"; git config --global user.email you@example.com'
+        ) from why
+
+
 async def commit(
     workspace: Path, paths: Sequence[str], message: str, environ: Mapping[str, str], *, repository: Path
 ) -> str:

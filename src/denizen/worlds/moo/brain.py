@@ -12,6 +12,7 @@ from typing import Any
 from opentelemetry import trace
 
 from denizen.context import RollingWindow
+from denizen.engine import conventions
 from denizen.engine.compact import compact
 from denizen.engine.listener import Listener as EventsOnly
 from denizen.engine.loop import run_turn
@@ -378,7 +379,7 @@ class Brain:
             else:
                 outcome = "dispatched" if acting.acted else "goal_only"
             usage = result.usage
-            counts = {"gen_ai.usage.input_tokens": usage.input or 0, "gen_ai.usage.output_tokens": usage.output or 0}
+            counts = {conventions.INPUT_TOKENS: usage.input or 0, conventions.OUTPUT_TOKENS: usage.output or 0}
             whole = {"outcome": outcome, "tokens": usage.context, "cost_usd": usage.cost_usd or 0.0}
             span.set_attributes(whole | counts)
         await self._mind.apply_news()
