@@ -12,6 +12,7 @@ from benchmarks.hall import FULL, QUICK, Plan
 from benchmarks.report import Table, goals_table, machine, placeless
 from benchmarks.roster import DENIZEN, FLOOR, NANOBOT, PEERS
 from benchmarks.tables import (
+    agentdojo,
     checkpoints,
     chunks,
     crowd,
@@ -41,6 +42,8 @@ TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "screen": screen.table,
     "telnet": telnet.table,
     "world": world.table,
+    "agentdojo": agentdojo.table,
+    "day": agentdojo.day,
 }
 FEW: Mapping[str, Sequence[Entry]] = {
     "gateway": (DENIZEN, NANOBOT),
@@ -51,6 +54,8 @@ FEW: Mapping[str, Sequence[Entry]] = {
     "screen": (DENIZEN,),
     "telnet": (DENIZEN,),
     "world": (DENIZEN,),
+    "agentdojo": (DENIZEN,),
+    "day": (DENIZEN,),
 }
 """Who takes part where not all do."""
 

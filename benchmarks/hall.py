@@ -29,10 +29,11 @@ class Plan:
     touched: int  # chats of a gateway in all
     worker_chats: int  # for each process that takes turns
     commands: int  # in a text world
+    suites: int  # of AgentDojo
 
 
-FULL = Plan(5, 300, 200, (10, 200, 2000), 10, 5, 200, 10_000, (5_000, 50_000), 1_000, 10_000, 40, 1_000)
-QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000, (500, 5_000), 50, 250, 16, 40)
+FULL = Plan(5, 300, 200, (10, 200, 2000), 10, 5, 200, 10_000, (5_000, 50_000), 1_000, 10_000, 40, 1_000, 4)
+QUICK = Plan(2, 20, 20, (10, 100), 3, 1, 10, 1_000, (500, 5_000), 50, 250, 16, 40, 1)
 
 
 @dataclass(slots=True)

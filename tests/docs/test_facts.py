@@ -19,7 +19,7 @@ from denizen.cli.turns import STATUS
 from denizen.entries import AnyEntry
 from denizen.events import TurnStop
 from denizen.models.providers import PROVIDERS
-from denizen.ports import Toolset, Traits
+from denizen.ports import EFFECTS, Toolset, Traits
 from denizen.testing import ScriptedModel
 from denizen.trusted.autorun import NAME_PROGRAMS
 
@@ -65,6 +65,15 @@ def test_traits_of_tools(agent: Agent) -> None:
     assert told == {
         tool.name: ", ".join(f"`{trait.name}`" for trait in Traits if trait in tool.traits) for tool in agent.tools
     }
+
+
+def test_own_tools_that_do_more_than_read_and_why_none_changes_anything_for_good(agent: Agent) -> None:
+    coder = Agent(profile="coder", model=ScriptedModel([]), environ=WITH_SEARCH)
+    told = codes([row[0] for row in rows("tools.md", "None of Denizen's own tools `CHANGES` anything:\n")])
+    tools = {tool.name: tool.traits for tool in (*agent.tools, *coder.tools)}
+    more = EFFECTS | Traits.NETWORK | Traits.DELEGATES
+    assert [name for name, traits in tools.items() if traits & more and name not in told] == []
+    assert [name for name, traits in tools.items() if Traits.CHANGES in traits] == []
 
 
 def test_messages_that_troubleshooting_explains() -> None:
