@@ -3,7 +3,6 @@
 import functools
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,19 +24,29 @@ class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return any(re.search(word, text, re.IGNORECASE) for word in self.words)
 
 
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`failure_words.toml`."""
+
+    kinds: dict[int, ErrorKind]
+    advice: dict[int, str]
+    codes: dict[str, int]
+    meanings: list[Meaning]
+
+
 @functools.cache
-def _meanings() -> Sequence[Meaning]:
+def table() -> Table:
+    """What failures mean."""
     data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return msgspec.convert(data["meanings"], list[Meaning])
+    return msgspec.convert(data, Table, strict=False)
 
 
 def kind_of(status: int, code: str, text: str) -> ErrorKind:
     """The category of a failure; the words decide where the status (0: none) says too little."""
     said = f"{code} {text}"
-    by_status = _KIND_OF_STATUS.get(status) or ("timeout" if status >= 500 else None)
+    by_status = table().kinds.get(status) or ("timeout" if status >= 500 else None)
     # a rate limit is a failure of length only if one request alone is beyond it
     not_of_length = status in {401, 402, 403, 529} or (status == 429 and not _BEYOND_THE_RATE.search(said))
-    for each in _meanings():
+    for each in table().meanings:
         if not each.kind or (each.weak and by_status) or (each.kind == "context_overflow" and not_of_length):
             continue
         if each.is_said(said):
@@ -47,8 +56,8 @@ def kind_of(status: int, code: str, text: str) -> ErrorKind:
 
 def advice_for(status: int, text: str, *, words_only: bool = False) -> str:
     """What to do about a failure in these words, or with this status; empty: neither says."""
-    by_words = next((each.advice for each in _meanings() if each.advice and each.is_said(text)), "")
-    return by_words or ("" if words_only else _ADVICE_OF_STATUS.get(status, ""))
+    by_words = next((each.advice for each in table().meanings if each.advice and each.is_said(text)), "")
+    return by_words or ("" if words_only else table().advice.get(status, ""))
 
 
 def says_no_such_model(status: int, text: str) -> bool:
@@ -82,45 +91,6 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 _BEYOND_THE_RATE: Final = _any(r"tokens must be reduced|context_length_exceeded")  # OpenAI, a request above its limit
-
-_KIND_OF_STATUS: Final[Mapping[int, ErrorKind]] = {
-    401: "auth",
-    402: "billing",
-    403: "auth",
-    408: "timeout",
-    409: "timeout",
-    413: "context_overflow",
-    425: "timeout",
-    429: "rate_limit",
-    451: "unknown",
-    499: "timeout",
-}
-
-_ADVICE_OF_STATUS: Final[Mapping[int, str]] = {
-    407: "write the user and password of the proxy into its address, in `proxy` or HTTPS_PROXY: "
-    "http://me:password@proxy.example:3128",
-    410: "take another model: `denizen models {provider}`",
-    511: "log in to this network first: it shows any browser where",
-}
-
-STATUS_OF_CODE: Final[Mapping[str, int]] = {
-    code: status
-    for status, codes in {
-        400: "invalid_request_error",
-        401: "authentication_error invalid_api_key unauthenticated",
-        402: "billing_error",
-        403: "permission_error permission_denied",
-        404: "not_found_error",
-        413: "request_too_large",
-        429: "rate_limit_error rate_limit_exceeded too_many_requests insufficient_quota resource_exhausted",
-        500: "api_error server_error internal_error internal_server_error internal",
-        503: "service_unavailable unavailable",
-        504: "timeout_error deadline_exceeded",
-        529: "overloaded_error overloaded",
-    }.items()
-    for code in codes.split()
-}
-"""The status that a provider would have sent with its code, had the error not come inside a stream."""
 
 _MODEL: Final = _any(r"\bmodels?\b|endpoints found")
 _NO_MODEL: Final = _any(

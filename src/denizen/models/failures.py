@@ -213,9 +213,10 @@ def _find(body: Any) -> Complaint:
     if number.isdecimal() and 400 <= int(number) < 600:
         status = int(number)
     else:
-        from denizen.models.failure_words import STATUS_OF_CODE
+        from denizen.models.failure_words import table
 
-        status = next((STATUS_OF_CODE[word] for word in code.lower().split() if word in STATUS_OF_CODE), 0)
+        codes = table().codes
+        status = next((codes[word] for word in code.lower().split() if word in codes), 0)
     window = body.get("n_ctx")
     details = body.get("details")
     waits = [each.get("retryDelay") for each in details if isinstance(each, dict)] if isinstance(details, list) else []
