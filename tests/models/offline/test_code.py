@@ -130,6 +130,11 @@ async def test_the_most_complex_functions_are_listed(ask: Ask, question: str) ->
     assert used(result) == ["analyze"]
 
 
+@pytest.mark.parametrize("question", ["how complex is src/shop?", "how complex are the functions in src/shop?"])
+async def test_complexity_of_a_place_is_that_of_the_place(ask: Ask, question: str) -> None:
+    assert (await ask(question)).reply.startswith("The most complex functions in `src/shop`:\n\n```\n[4 functions;")
+
+
 async def test_as_many_functions_are_listed_as_are_asked_for(ask: Ask) -> None:
     reply = (await ask("what are the 2 longest functions in src?")).reply
     assert reply.startswith("The longest functions in `src`:")

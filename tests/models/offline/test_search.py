@@ -125,6 +125,7 @@ async def test_finds_a_text(ask: Ask, question: str) -> None:
 
 
 async def test_finds_a_text_in_a_place_of_several_words_and_signs(ask: Ask) -> None:
+    assert (await ask("find the word lamp in src/")).reply.startswith("`lamp` is in 3 places in 2 files in `src/`")
     assert "(basket: Basket)` is in 2 places in `web/`" in (await ask('search for "(basket: Basket)" in web/')).reply
     assert (await ask("search for 'sum(prices'")).reply.startswith("`sum(prices` is in 1 place:")
 
