@@ -12,6 +12,7 @@ from denizen.memory.postgres import FactRows, MemoryTables, NoteRows
 from denizen.memory.sqlite import FactFile
 from denizen.memory.store import FactTable
 from denizen.postgres import PostgresDatabase
+from denizen.trusted.session_files import SessionFiles
 
 TableOf = Callable[[str], FactTable]
 OpenTexts = Callable[[], NoteTexts]
@@ -50,7 +51,7 @@ def open_texts(database: PostgresDatabase | None, opened: ExitStack, tmp_path: P
 
     def texts() -> NoteTexts:
         if database is None:
-            return NoteFiles(tmp_path)
+            return NoteFiles(tmp_path, SessionFiles(tmp_path))
         tables = MemoryTables(database)
         opened.callback(tables.close)
         return NoteRows(tables)

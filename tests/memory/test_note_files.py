@@ -14,13 +14,14 @@ from denizen.errors import ToolRefused
 from denizen.memory.note_files import NoteFiles
 from denizen.memory.notes import Notes
 from denizen.testing import FakeClock
+from denizen.trusted.session_files import SessionFiles
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Notes:
-    return Notes(NoteFiles(tmp_path), FakeClock(NOON))
+    return Notes(NoteFiles(tmp_path, SessionFiles(tmp_path)), FakeClock(NOON))
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def note(folder: Path, day: str = "20261121") -> str:
 
 
 def test_the_workspace_is_made_for_the_user_alone(tmp_path: Path) -> None:
-    Notes(NoteFiles(tmp_path / "a/workspace"), FakeClock(NOON)).remember("x")
+    Notes(NoteFiles(tmp_path / "a/workspace", SessionFiles(tmp_path)), FakeClock(NOON)).remember("x")
     assert (tmp_path / "a/workspace/MEMORY.md").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "a/workspace").stat().st_mode & 0o777 == 0o700
 
@@ -83,12 +84,13 @@ from denizen.clock import SystemClock
 from denizen.errors import ToolRefused
 from denizen.memory.note_files import NoteFiles
 from denizen.memory.notes import Notes
+from denizen.trusted.session_files import SessionFiles
 limit, *facts = sys.argv[2:]
 if int(limit):
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
 for fact in facts:
     try:
-        print(Notes(NoteFiles(Path(sys.argv[1])), SystemClock()).remember(fact))
+        print(Notes(NoteFiles(Path(sys.argv[1]), SessionFiles(Path(sys.argv[1]))), SystemClock()).remember(fact))
     except ToolRefused as refused:
         print(refused)
 """
@@ -117,7 +119,7 @@ def test_several_processes_lose_and_repeat_nothing(tmp_path: Path) -> None:
 
 
 def test_there_may_be_nothing_yet(tmp_path: Path) -> None:
-    assert [*Notes(NoteFiles(tmp_path / "nowhere"), FakeClock(NOON)).facts()] == []
+    assert [*Notes(NoteFiles(tmp_path / "nowhere", SessionFiles(tmp_path)), FakeClock(NOON)).facts()] == []
 
 
 def test_only_daily_notes_are_searched(notes: Notes, write: Callable[[str, str], None], tmp_path: Path) -> None:
@@ -133,8 +135,11 @@ from pathlib import Path
 from denizen.memory.note_files import NoteFiles
 from denizen.memory.notes import Notes
 from denizen.testing import FakeClock
+from denizen.trusted.session_files import SessionFiles
+place = Path(sys.argv[1])
 for line in sys.argv[2:]:
-    Notes(NoteFiles(Path(sys.argv[1])), FakeClock(datetime(2026, 11, 21, 12, tzinfo=UTC))).append_today(line)
+    clock = FakeClock(datetime(2026, 11, 21, 12, tzinfo=UTC))
+    Notes(NoteFiles(place, SessionFiles(place)), clock).append_today(line)
 """
 
 
@@ -143,7 +148,7 @@ def test_turns_and_processes_that_note_at_once_lose_nothing(tmp_path: Path) -> N
 
     def append_here() -> None:
         for line in lines:
-            Notes(NoteFiles(tmp_path), FakeClock(NOON)).append_today(line)
+            Notes(NoteFiles(tmp_path, SessionFiles(tmp_path)), FakeClock(NOON)).append_today(line)
 
     def append_elsewhere() -> None:
         subprocess.run([sys.executable, "-c", APPEND, str(tmp_path), *lines], check=True)

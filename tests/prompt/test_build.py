@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from denizen.ports import ToolGuide
 from denizen.prompt import PromptFile, Skill, build_prompt, texts
 from denizen.prompt.workspace import WorkspacePrompt
+from denizen.trusted.session_files import SessionFiles
 
 SECTIONS = ["identity", "bootstrap-files", "tools", "safety", "runtime"]
 TOOLS = ["read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "remember", "recall"]
@@ -99,7 +100,13 @@ def test_skills_are_listed_on_a_line_each_with_a_path_that_can_be_read() -> None
 def test_what_a_server_says_of_its_tools_is_for_agents_that_have_one_of_them(tmp_path: Path) -> None:
     guide = ToolGuide("notes", "List first.", {"mcp_notes_list", "mcp_search"})
     agent = WorkspacePrompt(
-        own_folder=tmp_path, workspace=tmp_path, model="m", tools=["read"], guides=[guide], identity="You."
+        own_folder=tmp_path,
+        workspace=tmp_path,
+        session_files=SessionFiles(tmp_path),
+        model="m",
+        tools=["read"],
+        guides=[guide],
+        identity="You.",
     )
     built = {tool: agent.for_agent(tools=[tool], model="m").build(STARTED) for tool in ("mcp_search", "read")}
     assert '<mcp-server name="notes">\nList first.\n</mcp-server>' in section(built["mcp_search"].text, "tools")

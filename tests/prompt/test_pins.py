@@ -9,6 +9,7 @@ import pytest
 from denizen.prompt import Skill, SkillPins
 from denizen.prompt.skills import read_skill
 from denizen.prompt.workspace import WorkspacePrompt
+from denizen.trusted.session_files import SessionFiles
 
 
 @pytest.fixture
@@ -139,7 +140,14 @@ def test_an_agent_that_runs_notices_the_change_with_the_next_prompt(
     pins: SkillPins, skill: Skill, tmp_path: Path
 ) -> None:
     prompt = WorkspacePrompt(
-        own_folder=tmp_path, workspace=tmp_path, model="m", tools=["read"], skills=[skill], pins=pins, identity="You."
+        own_folder=tmp_path,
+        workspace=tmp_path,
+        session_files=SessionFiles(tmp_path),
+        model="m",
+        tools=["read"],
+        skills=[skill],
+        pins=pins,
+        identity="You.",
     )
     assert "Put it online." in prompt.build(datetime.now(UTC)).text
     (skill.path.parent / "more.sh").write_text("evil\n")

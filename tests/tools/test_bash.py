@@ -328,6 +328,24 @@ async def test_a_refusal_of_the_sandbox_is_named_as_one(turn: ToolContext, tmp_p
     assert ("[the sandbox may have refused something" in result.text) == sandbox.confines
 
 
+@pytest.mark.parametrize(
+    "command", ["mv other .envrc", "git checkout other", "ls .envrc.old; cat ./.envrc; mv other .envrc"]
+)
+async def test_a_held_file_that_a_command_meets_is_named(sandbox: Sandbox, turn: ToolContext, command: str) -> None:
+    (turn.workspace / ".envrc").write_text("use flake\n")
+    (turn.workspace / "other").write_text("x")
+    (turn.workspace / ".idea" / "runConfigurations").mkdir(parents=True)
+    (turn.workspace / ".idea" / "runConfigurations" / "a.xml").touch()
+    git = (
+        "git init -qb main && git add . && git -c user.name=a -c user.email=a commit -qm one && git checkout -qb other "
+        "&& git rm -q .envrc && git -c user.name=a -c user.email=a commit -qm two && git checkout -q main"
+    )
+    subprocess.run(["sh", "-c", git], cwd=turn.workspace, check=True)
+    result = await bash(sandbox, turn, command)
+    assert ("[commands can't change .envrc: " in result.text) == (sandbox.confines and command.endswith(".envrc"))
+    assert ("[commands can't change .git: " in result.text) == (sandbox.confines and "checkout" in command)
+
+
 def test_it_executes_and_is_never_run_again(plain: Sandbox) -> None:
     tool = bash_tool(plain)
     assert (tool.name, tool.shell_names, tool.traits) == ("bash", ("run",), Traits.EXECUTES)

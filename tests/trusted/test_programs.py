@@ -20,6 +20,7 @@ from denizen.tools.mcp import McpServers
 from denizen.tools.package import package_tools
 from denizen.tools.sandbox import Bubblewrap, Unconfined, problem_with
 from denizen.trusted.programs import find_program, trusted_environ
+from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.code.commit import commit
 from denizen.worlds.hooks import CommandHooks
 
@@ -123,12 +124,19 @@ def test_a_new_repository_is_looked_at_by_no_planted_git(
 async def test_hooks_and_servers_find_no_planted_program(
     workspace: Path, environ: Mapping[str, str], tmp_path: Path
 ) -> None:
-    hooks = CommandHooks([HookSettings(event="turn_start", command="git --version")], workspace, environ)
+    hooks = CommandHooks(
+        [HookSettings(event="turn_start", command="git --version")], workspace, environ, SessionFiles(tmp_path)
+    )
     answer = await hooks.call("turn_start", {})
     assert not answer.refusal
     server = McpServer(command="server", start_timeout=5)
     servers = McpServers(
-        {"a": server}, home=tmp_path / "home", workspace=workspace, environ=environ, clock=FakeClock(), most_tools=0
+        {"a": server},
+        SessionFiles(tmp_path),
+        workspace=workspace,
+        environ=environ,
+        clock=FakeClock(),
+        most_tools=0,
     )
     (why,) = await servers.meet()
     assert "there is no program server" in why

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from denizen.cli.home import home, workspace_option
-from denizen.cli.output import write, write_file
+from denizen.cli.output import accept_change, write, write_file
 from denizen.cli.text import printable
 from denizen.config.files import write_private
 from denizen.config.home import expand, private_folder, sole_writer
@@ -14,6 +14,7 @@ from denizen.config.load import load
 from denizen.config.reference import starter_file
 from denizen.config.trust import trust
 from denizen.errors import ConfigError
+from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.assemble import Agent
 
 
@@ -64,16 +65,27 @@ def check(file: Path | None, workspace: Path | None) -> None:
 
 
 @click.command("trust")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
-@click.option("--no", "refused", is_flag=True, help="Don't trust it, and don't ask about it.")
-def trust_folder(folder: Path, refused: bool) -> None:
-    """Let a folder bring its own denizen.toml and skills.
+@click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
+@click.option("--no", "refused", is_flag=True, help="Don't trust the folder, and don't ask about it.")
+@click.option("--yes", is_flag=True, help="Accept the file without a question.")
+def trust_place(place: Path, refused: bool, yes: bool) -> None:
+    """Let a folder bring its own denizen.toml and skills; or accept what a command changed in a file.
 
-    They can change what the agent may do, or run; so they are read only in folders that you trust. If its denizen.toml
-    changes later, you are asked again.
+    Settings and skills can change what the agent may do, or run; so they are read only in folders that you trust. If
+    its denizen.toml changes later, you are asked again.
+
+    A change of AGENTS.md, MEMORY.md and the like that a command made counts once you accept it; you see it first.
     """
-    trust(home(), folder, trusted=not refused)
-    click.echo(f"{printable(str(folder.resolve()))} is {'not ' if refused else ''}trusted.", err=True)
+    if place.is_dir():
+        trust(home(), place, trusted=not refused)
+        click.echo(f"{printable(str(place.resolve()))} is {'not ' if refused else ''}trusted.", err=True)
+        return
+    files, path = SessionFiles(home()), place.parent.resolve() / place.name
+    if refused or not (difference := files.difference(path)):
+        raise click.UsageError(f"{place} isn't a folder, nor a file with a change to accept.")
+    accept_change(f"Accept {path} as it is now?", difference, yes=yes)
+    files.accept(path)
+    click.echo(f"{printable(str(path))} counts as it is now.", err=True)
 
 
 _SHELLS = {

@@ -45,7 +45,7 @@ COMMANDS = {
     "mcp": ("denizen.cli.mcp:mcp", "List, add, test or accept MCP servers, or sign in at one."),
     "models": ("denizen.cli.models:models", "List the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Write, check or find the configuration."),
-    "trust": ("denizen.cli.config:trust_folder", "Let a folder bring its own settings and skills."),
+    "trust": ("denizen.cli.config:trust_place", "Trust a folder, or accept a changed file."),
     "completion": ("denizen.cli.config:completion", "Let Tab complete commands in your shell."),
     "doctor": ("denizen.cli.doctor:doctor", "Check what works here, and what to do about the rest."),
 }

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from denizen.cli.home import home
-from denizen.cli.output import confirm, is_interactive, print_table, say, write
+from denizen.cli.output import accept_change, is_interactive, print_table, say, write
 from denizen.cli.text import one_line, printable, visible
 from denizen.clock import SystemClock
 from denizen.config.home import ensure_home, places
@@ -27,6 +27,7 @@ from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.listing import KnownTool, Listing, Pin, pin_name
 from denizen.tools.mcp.remote import Remote, Tokens
 from denizen.trusted.programs import trusted_environ
+from denizen.trusted.session_files import SessionFiles
 
 T = TypeVar("T")
 
@@ -129,10 +130,7 @@ def trust(name: str, yes: bool) -> None:
             say(f"All that {name} has is accepted: {counted(len(pin.accepted.tools), 'tool')}.")
             return
         write("".join(_difference(pin.accepted, pin.found)))
-        if not yes:
-            if not is_interactive():
-                raise click.UsageError("Say --yes to accept this where nobody can be asked.")
-            confirm(f"Accept what {name} has now?", abort=True)
+        accept_change(f"Accept what {name} has now?", yes=yes)
         await servers.accept(name)
         say("Accepted.")
 
@@ -179,7 +177,9 @@ def login(name: str) -> None:
     async def sign_in() -> None:
         tokens.forget()
         patient = msgspec.structs.replace(server, start_timeout=_SIGN_IN_SECONDS)
-        connection = Connection(name, patient, Remote(name, server, tokens, browse), clock, workspace)
+        connection = Connection(
+            name, patient, Remote(name, server, tokens, browse), clock, workspace, SessionFiles(home())
+        )
         try:
             await connection.listing()
         finally:
@@ -207,7 +207,7 @@ def _with_servers(name: str, work: Callable[[McpServers], Awaitable[T]]) -> T:
     async def run() -> T:
         servers = McpServers(
             {name: server},
-            home=home(),
+            SessionFiles.of(loaded.config),
             workspace=workspace,
             environ=loaded.environ,
             clock=SystemClock(),

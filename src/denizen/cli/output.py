@@ -167,3 +167,12 @@ def confirm(question: str, about: str = "", *, abort: bool = False) -> bool:
     if abort:
         raise click.Abort
     return False
+
+
+def accept_change(question: str, difference: str = "", *, yes: bool) -> None:
+    """Ask the person whether to accept what changed, unless they said `yes`. Raises click.Abort for anything else."""
+    if yes:
+        return
+    if not is_interactive():
+        raise click.UsageError("Say --yes where nobody can be asked.")
+    confirm(question, printable(difference), abort=True)

@@ -1,17 +1,19 @@
 """`denizen skills`: list and show skills, see what changed in them since they were first used, and trust that."""
 
+import shlex
 from pathlib import Path
 
 import click
 
 from denizen.cli.home import workspace_option
-from denizen.cli.output import confirm, is_interactive, print_table, write, write_json
+from denizen.cli.output import accept_change, print_table, write, write_json
 from denizen.cli.text import printable
 from denizen.config.home import places
 from denizen.config.load import load
 from denizen.config.trust import is_trusted
 from denizen.errors import ConfigError
 from denizen.prompt import Skill, SkillPins, find_skills
+from denizen.trusted.session_files import SessionFiles
 
 _STATES = {"new": "not used yet", "same": "as it was", "changed": "changed"}
 
@@ -57,16 +59,22 @@ def show(name: str, workspace: Path | None) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]…")
 @workspace_option
 def check(names: tuple[str, ...], workspace: Path | None) -> int:
-    """Show what changed in skills since they were first used; exit with 1 when anything did."""
+    """Show what changed in skills since they were first used; exit with 1 when anything did.
+
+    Without names, show what commands changed in other files that sessions begin with, too.
+    """
     found, pins = _found(workspace, *names)
     changed = [skill for skill in found if _state(pins, skill) == _STATES["changed"]]
     for skill in changed:
         write(f"{printable(str(skill.path.parent))}\n{printable(pins.difference(skill))}\n")
-    click.echo(
-        "\n".join(f"To use it again: denizen skills trust {skill.name}" for skill in changed) or "Nothing changed.",
-        err=True,
-    )
-    return 1 if changed else 0
+    files = SessionFiles.of(load(workspace=workspace).config)
+    set_aside = [] if names else files.set_aside()
+    for path in set_aside:
+        write(printable(files.difference(path)))
+    advice = [f"To use it again: denizen skills trust {skill.name}" for skill in changed]
+    advice += [f"To accept it: denizen trust {shlex.quote(str(path))}" for path in set_aside]
+    click.echo(printable("\n".join(advice)) or "Nothing changed.", err=True)
+    return 1 if advice else 0
 
 
 @skills.command(short_help="Use skills as they are now.")
@@ -79,10 +87,8 @@ def trust(names: tuple[str, ...], yes: bool, workspace: Path | None) -> None:
     for skill in found:
         if skill.origin == "built-in":
             raise click.UsageError(f"{skill.name} comes with Denizen: it changes with it, and is always trusted.")
-        if not yes and _state(pins, skill) == _STATES["changed"]:
-            if not is_interactive():
-                raise click.UsageError("Say --yes where nobody can be asked.")
-            confirm(f"Trust {skill.name} as it is now?", printable(pins.difference(skill)), abort=True)
+        if _state(pins, skill) == _STATES["changed"]:
+            accept_change(f"Trust {skill.name} as it is now?", pins.difference(skill), yes=yes)
         try:
             pins.pin(skill)
         except (OSError, ValueError) as error:

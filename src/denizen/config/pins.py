@@ -1,6 +1,7 @@
 """What the user accepted of others' work when it was first used, kept in the home: a change is found by comparing."""
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -42,12 +43,17 @@ class Pins(Generic[P]):
             error = damage
         raise ConfigError(f"{path} can't be read: {error}. Remove it to accept anew what it is for.")
 
-    def write(self, name: str, pin: P) -> None:
-        """Keep a pin. Raises ConfigError when it can't be written."""
+    def write(self, name: str, pin: P, *, sync: bool = True) -> None:
+        """Keep a pin. Raises ConfigError when it can't be written. Without `sync` the machine's death may undo it."""
         data = msgspec.json.encode(pin)
         private_folder(self._folder)
         file = _PinFile(hashlib.sha256(data).hexdigest(), msgspec.Raw(data))
-        write_private(self._path(name), msgspec.json.encode(file))
+        write_private(self._path(name), msgspec.json.encode(file), sync=sync)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.json"
+
+
+def pin_name(place: Path) -> str:
+    """What the pin of a file or folder is called: by its name, for people, and its path, wherever that leads."""
+    return f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:12]}"

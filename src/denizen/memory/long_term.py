@@ -23,6 +23,7 @@ from denizen.memory.store import FactStore, FoundFact
 from denizen.memory.terms import index_terms, matches_prefixes, normalized, query_terms
 from denizen.ports import Fact, Scope
 from denizen.postgres import PostgresDatabase
+from denizen.trusted.session_files import SessionFiles
 
 MAX_CONTEXT = 200
 """Characters of a fact's context."""
@@ -54,7 +55,7 @@ def open_memory(
         tables.prepare()
     project = FactRows(tables, folder.name) if tables else FactFile(folder / "memory.db")
     user = FactRows(tables, "user") if tables else FactFile(home / "memory.db")
-    notes = NoteRows(tables) if tables else NoteFiles(own)
+    notes = NoteRows(tables) if tables else NoteFiles(own, SessionFiles.of(config))
     return LongTermMemory(
         project=None if workspace == own else FactStore(project, "p", clock),
         user=FactStore(user, "u", clock),

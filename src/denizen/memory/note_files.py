@@ -11,17 +11,22 @@ from pathlib import Path
 from denizen.config.files import write_private
 from denizen.errors import ConfigError, ToolRefused
 from denizen.memory.notes import MAX_READ
+from denizen.trusted.session_files import SessionFiles
 
 _OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # the workspace's own file, not what a link or a pipe leads to
 
 
 class NoteFiles:
-    """The notes in the agent's own workspace. Raises ToolRefused when the disk refuses; then nothing has changed."""
+    """The notes in the agent's own workspace, without what commands changed in these `session_files`.
+
+    Raises ToolRefused when the disk refuses; then nothing has changed.
+    """
 
     in_workspace = True
 
-    def __init__(self, workspace: Path) -> None:
+    def __init__(self, workspace: Path, session_files: SessionFiles) -> None:
         self._workspace = workspace
+        self._session_files = session_files
 
     def daily(self) -> list[str]:
         """The names of the daily notes."""
@@ -30,17 +35,21 @@ class NoteFiles:
 
     def read(self, names: Sequence[str]) -> list[str]:
         """The texts of notes, empty where there is none."""
-        return [_text_of(self._workspace / name) for name in names]
+        paths = [self._workspace / name for name in names]
+        counted = self._session_files.counted(paths)
+        return [_text_of(path) if text is None else text for path, text in zip(paths, counted, strict=True)]
 
     def append(self, name: str, addition: Callable[[str], str]) -> bool:
         """Add to a note, synced to disk."""
         path = self._workspace / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with _locked(path) as descriptor:
-                added = addition(_read(descriptor))
+            with self._session_files.writing() as carry, _locked(path) as descriptor:
+                kept = _read(descriptor)
+                added = addition(kept)
                 if added:
                     _append(descriptor, added)
+                    carry(path, kept, kept + added)
         except OSError as error:
             raise ToolRefused(f"Nothing was remembered: {path} can't be written ({error.strerror})") from error
         return bool(added)
@@ -51,11 +60,12 @@ class NoteFiles:
         try:
             if not path.exists():
                 return False
-            with _locked(path) as descriptor:
+            with self._session_files.writing() as carry, _locked(path) as descriptor:
                 lines = os.pread(descriptor, os.fstat(descriptor).st_size, 0).splitlines(keepends=True)
                 kept = [line for line in lines if not says(line.decode(errors="replace"))]
                 if len(kept) < len(lines):
                     write_private(path, b"".join(kept))
+                    carry(path, b"".join(lines).decode(errors="replace"), b"".join(kept).decode(errors="replace"))
         except (OSError, ConfigError) as error:
             raise ToolRefused(f"{path} can't be changed: {error}") from error
         return len(kept) < len(lines)

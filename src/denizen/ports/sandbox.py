@@ -11,12 +11,14 @@ class Sandboxed(msgspec.Struct, frozen=True):
     """A command ready to start: its arguments and its whole environment.
 
     `notice` is what the user and the model should know about where it runs; `bash` says it once a session.
+    `held` are the places in the workspace that it can't change, though it may change others.
     `afterwards` is called when it is over, and returns what to add to its output.
     """
 
     argv: Sequence[str]
     environ: Mapping[str, str]
     notice: str = ""
+    held: Sequence[str] = ()
     afterwards: Callable[[], str] | None = None
 
 

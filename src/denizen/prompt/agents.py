@@ -10,6 +10,7 @@ import msgspec
 
 from denizen.config.trust import AGENT_FOLDERS
 from denizen.prompt.definitions import find_definitions, read_fields
+from denizen.trusted.session_files import SessionFiles
 
 _MOST_DESCRIBED = 500  # characters of a description, which every request holds
 
@@ -34,10 +35,11 @@ def find_agents(home: Path, workspace: Path, *, trusted: bool) -> tuple[dict[str
 
     Of two with one name the user's counts, else the first.
     """
+    files = SessionFiles(home)
     return find_definitions(
         "subagent",
         "*.md",
-        lambda path, _: read_agent(path),
+        lambda path, _: read_agent(path, files.counted([path])[0]),
         home / "agents",
         project=workspace,
         folders=AGENT_FOLDERS,
@@ -45,18 +47,18 @@ def find_agents(home: Path, workspace: Path, *, trusted: bool) -> tuple[dict[str
     )
 
 
-def read_agent(path: Path) -> AgentFile:
-    """The definition that a file holds. Raises OSError or ValueError where it is wrong.
+def read_agent(path: Path, text: str | None = None) -> AgentFile:
+    """The definition that a file holds, or the `text` that counts. Raises OSError or ValueError where it is wrong.
 
     The files of other programs are read, too: what those name in further fields is passed over, and so is their model,
     unless it is `provider:model`.
     """
-    fields, text = read_fields(path)
+    fields, prompt = read_fields(path, text)
     tools: Any = fields.get("tools")
     if isinstance(tools, str):
         fields["tools"] = [name.strip() for name in tools.split(",") if name.strip()]
     if "model" in fields and ":" not in str(fields["model"]):
         del fields["model"]
-    made = msgspec.convert({"name": path.stem, **fields, "prompt": text.strip()}, AgentFile, strict=False)
+    made = msgspec.convert({"name": path.stem, **fields, "prompt": prompt.strip()}, AgentFile, strict=False)
     described = " ".join(made.description.split())[:_MOST_DESCRIBED]
     return msgspec.structs.replace(made, description=described)

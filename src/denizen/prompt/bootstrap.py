@@ -1,7 +1,7 @@
 """The files that make an agent its user's own, and those in which a project says how to work in it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,17 +9,9 @@ from denizen.config.files import read_file, write_private
 from denizen.config.home import private_folder
 from denizen.ports import UNTRUSTED
 from denizen.prompt import texts
+from denizen.trusted.session_files import NAMES, PROJECT_NAMES
 
 MEMORY = "MEMORY.md"
-
-NAMES = (
-    *("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"),
-    *("IDENTITY.md", "MEMORY.md", "HEARTBEAT.md", "BOOTSTRAP.md"),
-)
-"""Read from `agent.workspace_dir`, in this order (seed 003, "Bootstrap files")."""
-
-PROJECT_NAMES = ("AGENTS.md", "CLAUDE.md")
-"""Read from the root of a workspace that is a project."""
 
 MAX_CHARS = 50_000
 """Characters of one file."""
@@ -53,25 +45,28 @@ def scaffold(workspace_dir: Path) -> None:
 
 
 def read_bootstrap(
-    workspace_dir: Path, workspace: Path, *, heartbeat: bool = False, given: Mapping[str, str] | None = None
+    workspace_dir: Path,
+    workspace: Path,
+    *,
+    heartbeat: bool = False,
+    given: Callable[[Path], str | None] = lambda _: None,
 ) -> tuple[list[PromptFile], list[str]]:
     """The user's files and the project's, within the limits, and notices of what couldn't be read or left no room.
 
     Files that are missing or empty are left out silently, as is a project's file that says what another said.
-    `heartbeat` adds HEARTBEAT.md, which only such turns need. What is `given` by a name stands in for the user's file.
+    `heartbeat` adds HEARTBEAT.md, which only such turns need. What is `given` for a file stands in for what it holds.
     """
     paths = [(workspace_dir / name, False) for name in NAMES if heartbeat or name != "HEARTBEAT.md"]
     if workspace != workspace_dir:
         paths += [(workspace / name, True) for name in PROJECT_NAMES]
     files: list[PromptFile] = []
     notices: list[str] = []
-    given = given or {}
     left = MAX_TOTAL_CHARS
     for path, from_project in paths:
         try:
             limit, name = min(MAX_CHARS, left), path.name
-            if name in given and not from_project:
-                whole, size = given[name].strip(), len(given[name].encode())
+            if (whole := given(path)) is not None:
+                whole, size = whole.replace("\0", "\ufffd").strip(), len(whole.encode())
             else:
                 whole, size = _read(path, workspace if from_project else None)
             text = _cut_memory(whole, limit, size) if name == MEMORY else _cut(whole, limit, size)

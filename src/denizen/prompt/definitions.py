@@ -68,9 +68,13 @@ def find_definitions(
     return defined, notices
 
 
-def read_fields(path: Path) -> tuple[dict[str, Any], str]:
-    """The front matter of a file, and the text below it. Raises OSError or ValueError where it has none."""
-    text = (read_file(path, _MAX_BYTES) or b"").decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+def read_fields(path: Path, text: str | None = None) -> tuple[dict[str, Any], str]:
+    """The front matter of a file, or of the `text` that counts, and the text below it.
+
+    Raises OSError or ValueError where it has none.
+    """
+    data = read_file(path, _MAX_BYTES) or b""
+    text = (data.decode("utf-8-sig", errors="replace") if text is None else text).replace("\r\n", "\n")
     match = _FRONT_MATTER.match(text)
     if match is None:
         raise ValueError("it doesn't begin with front matter between two lines of ---")

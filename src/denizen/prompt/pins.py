@@ -10,9 +10,10 @@ from typing import Literal
 import msgspec
 
 from denizen.config.files import read_file
-from denizen.config.pins import Pins
+from denizen.config.pins import Pins, pin_name
 from denizen.errors import ConfigError
 from denizen.prompt.skills import Skill
+from denizen.trusted.session_files import SessionFiles
 
 _MOST_FILES = 1000
 _MOST_BYTES = 20_000_000
@@ -40,10 +41,14 @@ class _Pin(msgspec.Struct, frozen=True):
 
 
 class SkillPins:
-    """The pins of skills, a file each in the home's `skills/`; the skills that come with Denizen have none."""
+    """The pins of skills, a file each in the home's `skills/`; the skills that come with Denizen have none.
+
+    A skill that has none yet isn't admitted where something made it that only a person can accept.
+    """
 
     def __init__(self, home: Path) -> None:
         self._pins = Pins(home / "skills", _Pin)
+        self._files = SessionFiles(home)
 
     def admit(self, skills: Sequence[Skill]) -> tuple[list[Skill], list[str]]:
         """The skills that are new or as they were when they were first used, with notices of those that aren't."""
@@ -81,30 +86,28 @@ class SkillPins:
             return "same"
         now = _files(skill.path.parent)
         try:
-            pin = self._pins.read(_pin_name(skill))
+            pin = self._pins.read(pin_name(skill.path.parent))
         except ConfigError:
             return "changed"
-        return "new" if pin is None else "same" if _hashes(pin.files) == _hashes(now) else "changed"
+        if pin is None:
+            return "new" if self._files.counted([skill.path]) == [None] else "changed"
+        return "same" if _hashes(pin.files) == _hashes(now) else "changed"
 
     def pin(self, skill: Skill) -> None:
         """Take the skill as it is now for the one to use. Raises OSError, ValueError, or ConfigError."""
-        self._pins.write(_pin_name(skill), _Pin(str(skill.path.parent.resolve()), _files(skill.path.parent)))
+        folder = skill.path.parent
+        self._pins.write(pin_name(folder), _Pin(str(folder.resolve()), _files(folder)))
+        self._files.accept(skill.path)
 
     def difference(self, skill: Skill) -> str:
         """How the skill differs from what it was, as a diff; of files that aren't short texts, that they do."""
         now = _files(skill.path.parent)
         try:
-            pin = self._pins.read(_pin_name(skill))
+            pin = self._pins.read(pin_name(skill.path.parent))
         except ConfigError as damaged:
             return f"What it was isn't known: {damaged}\n"
         before = pin.files if pin else {}
         return "".join(_changed(name, before.get(name), now.get(name)) for name in sorted({*before, *now}))
-
-
-def _pin_name(skill: Skill) -> str:
-    """Skills of one name in two places are two."""
-    folder = os.fsencode(skill.path.parent.resolve())
-    return f"{skill.name}-{hashlib.sha256(folder).hexdigest()[:12]}"
 
 
 def _hashes(files: Mapping[str, _PinnedFile]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The prompt of an agent that works in a workspace: what it is made of, and how it is put together."""
 
 import platform
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,10 +10,11 @@ from typing import Any
 
 from denizen.errors import ToolRefused
 from denizen.ports import SystemPrompt, ToolGuide
-from denizen.prompt.bootstrap import NAMES, PromptFile, read_bootstrap, scaffold, trusted_lines
+from denizen.prompt.bootstrap import PromptFile, read_bootstrap, scaffold, trusted_lines
 from denizen.prompt.build import build_prompt
 from denizen.prompt.pins import SkillPins
 from denizen.prompt.skills import Skill
+from denizen.trusted.session_files import NAMES, SessionFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +23,8 @@ class WorkspacePrompt:
 
     `identity` says who the agent is, unless `instructions` do; `lists_tools` is False where the action format does.
     `guides` are for agents that have one of their tools. `pins` leave out skills that were changed; `notes` are the
-    latest daily ones by their paths, and MEMORY.md where that isn't in `own_folder`.
+    latest daily ones by their paths, and MEMORY.md where that isn't in `own_folder`. What commands changed in
+    `session_files` is left out.
     """
 
     own_folder: Path
@@ -32,6 +35,7 @@ class WorkspacePrompt:
     skills: Sequence[Skill] = ()
     skill_notices: Sequence[str] = ()
     pins: SkillPins | None = None
+    session_files: SessionFiles
     notes: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
     identity: str
     instructions: str = ""
@@ -55,7 +59,11 @@ class WorkspacePrompt:
             notes = dict(self.notes())
         except ToolRefused as refused:
             unreadable = [f"{refused}."]
-        files, unread = read_bootstrap(self.own_folder, self.workspace, given=notes)
+        files, unread = read_bootstrap(
+            self.own_folder,
+            self.workspace,
+            given=lambda path: notes.get(path.name, self.session_files.counted([path])[0]),
+        )
         files += [PromptFile(path, trusted_lines(text)) for path, text in notes.items() if path not in NAMES]
         skills, changed = self.pins.use(self.skills) if self.pins else (self.skills, ())
         guides = self._fitting_guides()
@@ -77,8 +85,15 @@ class WorkspacePrompt:
             private=any(file.is_users for file in files),
             untrusted=bool(guides),
             quoted=[guide.text for guide in guides],
-            notices=[*unread, *unreadable, *self.skill_notices, *changed],
+            notices=[*unread, *unreadable, *self.skill_notices, *changed, *self._set_aside()],
         )
+
+    def _set_aside(self) -> list[str]:
+        return [
+            f"{path} goes on as it was before a command, an MCP server or a hook changed it. "
+            f"See how: denizen skills check. To accept it: denizen trust {shlex.quote(str(path))}"
+            for path in self.session_files.set_aside()
+        ]
 
     def _fitting_guides(self) -> list[ToolGuide]:
         return [guide for guide in self.guides if not {*guide.tools}.isdisjoint(self.tools)]

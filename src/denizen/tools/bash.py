@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import os
+import re
 import signal
 from typing import Annotated
 
@@ -18,10 +19,12 @@ from denizen.trusted.programs import find_program
 _MOST_SHOWN = 50_000  # characters of one command's output that are shown as they come
 _REFUSALS = (
     *("Permission denied", "Read-only file system", "Operation not permitted", "PermissionError", "EROFS", "EACCES"),
+    *("Device or resource busy", "EBUSY"),
     *("Network is unreachable", "Could not resolve", "name resolution", "EAI_AGAIN", "ENETUNREACH"),
 )
 """What programs print when a sandbox refuses something."""
 _REFUSED = "[the sandbox may have refused something; what needs to be done outside can be `unsandboxed`]"
+_HELD = "[commands can't change {}: programs outside the sandbox, or later sessions, go by what it holds]"
 _LEFT = "[what it left in the background has ended with it; with a name as `background` it keeps running]"
 
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
@@ -85,6 +88,8 @@ def bash_tool(
             name = f" ({signal.Signals(number).name})" if number in set(signal.Signals) else ""
             notes = [f"[exit code {status}{name}]"]
         if status and place.confines and any(sign in text for sign in _REFUSALS):
+            met = [name for name in wrapped.held if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)]
+            notes += [_HELD.format(", ".join(met))] if met else []
             notes.append(_REFUSED)
         if jobs is not None and command.rstrip().endswith("&"):
             notes.append(_LEFT)

@@ -57,9 +57,10 @@ from denizen.tools.accepted import accepted_tools
 from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
-from denizen.tools.sandbox import Strongest
+from denizen.tools.sandbox import Watched, choose_sandbox
 from denizen.tools.subagent import with_agents
 from denizen.trusted.owed import look_owed
+from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.drivers import FoundDriver, find_driver
 from denizen.worlds.hooks import CommandHooks
 from denizen.worlds.session_turns import session_turn
@@ -128,14 +129,15 @@ def assemble(
         from denizen.checkpoints import shadow_of
 
         checkpoints = shadow_of(workspace, home, clock=clock, environ=environ)
-    own_folder, pins = config.agent.workspace_dir, SkillPins(home)
+    own_folder, pins, session_files = config.agent.workspace_dir, SkillPins(home), SessionFiles.of(config)
     trusted = is_trusted(home, workspace)
     found_skills, notices = find_skills(own_folder, workspace, trusted=trusted, profile=profile.name)
     defined, left_out = find_agents(home, workspace, trusted=trusted)
     subagents = Subagents(defined, config, environ=environ, clock=clock)
     skills, changed = pins.admit(found_skills)
     skill_folders = [skill.path.parent for skill in skills]
-    sandbox = Strongest(with_shown(config.sandbox, skill_folders), environ, home, secrets, workspace)
+    shown = with_shown(config.sandbox, skill_folders)
+    sandbox = Watched(functools.partial(choose_sandbox, shown, environ, home, secrets, workspace), session_files)
     memory = memory or open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
     jobs = Jobs()
 
@@ -144,7 +146,7 @@ def assemble(
         from denizen.tools.mcp import McpServers
 
         most = config.agent.max_mcp_tools
-        mcp = McpServers(config.mcp, home=home, workspace=workspace, environ=environ, clock=clock, most_tools=most)
+        mcp = McpServers(config.mcp, session_files, workspace=workspace, environ=environ, clock=clock, most_tools=most)
 
     if tools is None:
         parts = ToolParts(
@@ -175,6 +177,7 @@ def assemble(
         skills=skills,
         skill_notices=[*filter(None, [left]), *notices, *changed, *left_out],
         pins=pins,
+        session_files=session_files,
         notes=functools.partial(memory.for_prompt, config.memory.recent_days),
         identity=profile.identity,
         instructions=instructions,
@@ -218,7 +221,7 @@ def assemble(
         park_time=timedelta(hours=config.policy.park_hours),
         recalls=profile.recalls,
         zone=user_zone(config),
-        hooks=CommandHooks(config.hooks, workspace, hooks_environ) if config.hooks else None,
+        hooks=CommandHooks(config.hooks, workspace, hooks_environ, session_files) if config.hooks else None,
         subagent=subagents.record,
     )
 

@@ -14,8 +14,10 @@ from typing import Any
 import msgspec
 
 from denizen.config.settings import HookSettings
+from denizen.errors import ConfigError
 from denizen.ports import HookAnswer, HookEvent
 from denizen.trusted.programs import trusted_environ
+from denizen.trusted.session_files import SessionFiles
 
 _REFUSED = 2
 _MAY_REFUSE = {"turn_start", "before_tool"}
@@ -25,11 +27,15 @@ _MOST_WORDS = 4000
 
 @dataclass(frozen=True, slots=True)
 class CommandHooks:
-    """The hooks of the settings, run in `folder` by the shell, in this environment; one after the other."""
+    """The hooks of the settings, run in `folder` by the shell, in this environment; one after the other.
+
+    What they change in `session_files` is set aside.
+    """
 
     settings: Sequence[HookSettings]
     folder: Path
     environ: Mapping[str, str]
+    session_files: SessionFiles
 
     async def call(self, event: HookEvent, data: Mapping[str, Any], tool: str = "") -> HookAnswer:
         """Run those for the event; the first that refuses is the last that runs."""
@@ -39,11 +45,13 @@ class CommandHooks:
             if hook.event != event or not fnmatchcase(tool, hook.match):
                 continue
             try:
-                status, words = await self._run(hook, sent)
+                with self.session_files.watch(problems.append):
+                    status, words = await self._run(hook, sent)
             except TimeoutError:
                 problems.append(f"The hook `{hook.command}` took longer than {hook.timeout:g} s, and was ended.")
-            except OSError as error:
-                problems.append(f"The hook `{hook.command}` can't be run: {error.strerror}.")
+            except (OSError, ConfigError) as error:
+                why = error.strerror if isinstance(error, OSError) else error
+                problems.append(f"The hook `{hook.command}` can't be run: {why}.")
             else:
                 if status == _REFUSED and event in _MAY_REFUSE:
                     return HookAnswer(words or f"the user's hook `{hook.command}` refuses it", problems)

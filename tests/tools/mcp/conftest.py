@@ -13,6 +13,7 @@ from denizen.messages import ToolResult
 from denizen.ports import Answer, Tool, ToolContext
 from denizen.testing.fake_clock import FakeClock
 from denizen.tools.mcp import McpServers
+from denizen.trusted.session_files import SessionFiles
 
 HOSTILE = Path(__file__).parents[2] / "data" / "mcp" / "hostile.py"
 BIN = Path(sys.executable).parent
@@ -33,6 +34,7 @@ class Scene:
     shown: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
+    session_files: SessionFiles | None = None
 
     @asynccontextmanager
     async def servers(
@@ -40,7 +42,7 @@ class Scene:
     ) -> AsyncGenerator[McpServers]:
         made = McpServers(
             servers,
-            home=self.home,
+            self.session_files or SessionFiles(self.home),
             workspace=self.workspace,
             environ={} if environ is None else environ,
             clock=self.clock,

@@ -18,6 +18,7 @@ from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.remote import Remote, Tokens
+from denizen.trusted.session_files import SessionFiles
 
 OVER_HTTP = Path(__file__).parents[2] / "data" / "mcp" / "over_http.py"
 
@@ -70,7 +71,7 @@ async def sign_in(scene: Scene, server: McpServer) -> None:
 
     clock = SystemClock()
     remote = Remote("web", server, Tokens(scene.home, server.url, clock), browse)
-    connection = Connection("web", server, remote, clock, scene.workspace)
+    connection = Connection("web", server, remote, clock, scene.workspace, SessionFiles(scene.home))
     try:
         assert "add" in (await connection.listing()).tools
     finally:

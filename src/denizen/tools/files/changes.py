@@ -7,13 +7,14 @@ from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import EllipsisType
 
 from denizen.errors import ToolRefused
 from denizen.tools.files.open_path import EFFECTIVE_IDS, OpenPath, PathMissing, require_file
 from denizen.tools.files.text import Encoding, decode, size
 from denizen.tools.files.workspace import Workspace
+from denizen.trusted.session_files import text_of
 
 LARGEST = 32_000_000  # bytes of a file that can be changed
 
@@ -98,6 +99,16 @@ def change(workspace: Workspace, contents: Mapping[str, NewContent]) -> list[tup
     if workspace.planned is not None:
         workspace.planned.update({path: content.data for path, content in contents.items()})
         return [(path, False) for path in contents]
+    with workspace.session_files.writing() as carry:
+        texts = {name: Path(os.path.normpath(f"{workspace.root}/{name}")) for name in contents if name.endswith(".md")}
+        before = {name: text_of(path) for name, path in texts.items()}
+        changed = _change(workspace, contents)
+        for name, path in texts.items():
+            carry(path, before[name], (contents[name].data or b"").decode(errors="replace"))
+    return changed
+
+
+def _change(workspace: Workspace, contents: Mapping[str, NewContent]) -> list[tuple[str, bool]]:
     made: list[str] = []
     files: list[_FileChange] = []
     with ExitStack() as held:

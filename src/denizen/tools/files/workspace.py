@@ -15,6 +15,7 @@ from denizen.ports import ToolContext
 from denizen.tools.files.open_path import Names, OpenPath, path_missing
 from denizen.tools.files.text import printable
 from denizen.trusted.autorun import completes_git_data, git_folder
+from denizen.trusted.session_files import SessionFiles
 
 CONFIGURATION = "denizen.toml"  # the tools don't write it at the workspace's root: it says what they may do
 MOST_LINKS = 40  # symbolic links that one path may lead through
@@ -42,6 +43,7 @@ class Workspace:
         planned: dict[str, bytes | None] | None = None,
     ) -> None:
         self.planned = planned
+        self.session_files = SessionFiles(private or root)
         self.root = os.path.realpath(root)
         self._top = split(self.root)
         self._restricted = restricted

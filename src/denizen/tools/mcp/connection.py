@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from denizen.clock import Clock
 from denizen.config.settings import McpServer
-from denizen.errors import ToolRefused
+from denizen.errors import ConfigError, ToolRefused
 from denizen.ports import ToolContext
 from denizen.tools.mcp.asking import Questions
 from denizen.tools.mcp.listing import Listing, listing_of
+from denizen.trusted.session_files import SessionFiles
 
 if TYPE_CHECKING:
     from mcp.client import Client, ClientRequestContext, IncomingMessage
@@ -31,13 +32,17 @@ _LONGEST_WORDS = 600
 
 @dataclass(eq=False)
 class Connection:
-    """A server by its name. `listed` hears what it has, whenever that is listed."""
+    """A server by its name. `listed` hears what it has, whenever that is listed.
+
+    What a request changes in `session_files` is set aside.
+    """
 
     name: str
     settings: McpServer
     wire: "Program | Remote"
     clock: Clock
     workspace: Path
+    session_files: SessionFiles
     listed: Callable[[str, Listing], object] = lambda name, listing: None
 
     def __post_init__(self) -> None:
@@ -59,14 +64,15 @@ class Connection:
         """Ask the server something, for a turn. Raises ToolRefused, with what the server said where it said no."""
         client, seconds = await self._connected(), self.settings.timeout
         try:
-            async with asyncio.timeout(seconds) as limit:
-                with self._questions.during(turn, limit):
-                    answer = await ask(client)
+            with self.session_files.watch(turn.emit if turn else str):
+                async with asyncio.timeout(seconds) as limit:
+                    with self._questions.during(turn, limit):
+                        answer = await ask(client)
         except TimeoutError:
             if not self._questions.requests:  # it may hang, and nobody else is being served
                 self._over.set()
             raise ToolRefused(f"the MCP server {self.name} gave no answer within {seconds:g} s") from None
-        except ToolRefused:
+        except (ToolRefused, ConfigError):
             raise
         except Exception as error:  # the boundary to the server and its library: whatever it is, the model must know
             raise ToolRefused(await self._reason(error)) from error

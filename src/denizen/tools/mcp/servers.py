@@ -3,6 +3,7 @@
 import asyncio
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from denizen.clock import Clock
@@ -16,6 +17,7 @@ from denizen.tools.mcp.program import Program
 from denizen.tools.mcp.remote import Remote, Tokens
 from denizen.tools.mcp.shared import prompt_tool, resource_tool, search_tools
 from denizen.tools.mcp.tool import PROMPT, RESOURCE, SEARCH, McpTool, text_of, tools_of
+from denizen.trusted.session_files import SessionFiles
 
 _ALL_INSTRUCTIONS = 8000
 """Characters of the instructions of all servers."""
@@ -24,30 +26,33 @@ _ALL_INSTRUCTIONS = 8000
 class McpServers:
     """The servers of an agent, which its sessions share. None is started before it is needed; all end with `close`.
 
-    What they have is known from the pins in `home`; a server without one must be met first. Of more than `most_tools`
-    tools the model is shown none, and searches them. Raises ConfigError for damaged pins.
+    What they have is known from the pins in the home; a server without one must be met first. Of more than `most_tools`
+    tools the model is shown none, and searches them. What a request changes in `session_files` is set aside. Raises
+    ConfigError for damaged pins.
     """
 
     def __init__(
         self,
         servers: Mapping[str, McpServer],
+        session_files: SessionFiles,
         *,
-        home: Path,
         workspace: Path,
         environ: Mapping[str, str],
         clock: Clock,
         most_tools: int,
     ) -> None:
         self._most = most_tools
+        home = session_files.home
         self._pins = Pins(home / "mcp", Pin)
         self._pin_names = {name: pin_name(name, each) for name, each in servers.items() if each.enabled}
         read = {name: self._pins.read(pinned) for name, pinned in self._pin_names.items()}
         self._known = {name: pin for name, pin in read.items() if pin}
         self.connections: dict[str, Connection] = {}
+        connect = partial(Connection, clock=clock, workspace=workspace, session_files=session_files)
         for name in self._pin_names:
             each = servers[name]
             wire = Remote(name, each, Tokens(home, each.url, clock)) if each.url else Program(each, workspace, environ)
-            self.connections[name] = Connection(name, each, wire, clock=clock, workspace=workspace, listed=self._listed)
+            self.connections[name] = connect(name, each, wire, listed=self._listed)
 
     @property
     def unmet(self) -> Sequence[str]:

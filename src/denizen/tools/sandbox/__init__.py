@@ -5,8 +5,8 @@ from denizen.tools.sandbox.sandboxes import (
     Landlock,
     LandlockAlone,
     LandlockSharingProcesses,
-    Strongest,
     Unconfined,
+    Watched,
     choose_sandbox,
     problem_with,
 )
@@ -16,8 +16,8 @@ __all__ = [
     "Landlock",
     "LandlockAlone",
     "LandlockSharingProcesses",
-    "Strongest",
     "Unconfined",
+    "Watched",
     "choose_sandbox",
     "problem_with",
 ]

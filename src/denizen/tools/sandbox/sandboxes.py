@@ -6,10 +6,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
@@ -21,6 +23,7 @@ from denizen.trusted.autorun import Identity
 from denizen.trusted.guard import Guard
 from denizen.trusted.owed import OwedLook, look_owed
 from denizen.trusted.programs import find_program, trusted_environ
+from denizen.trusted.session_files import SessionFiles
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
 _LONGEST_ARGUMENT = 100_000  # characters of one argument of a program; Linux takes 131,071
@@ -113,6 +116,7 @@ class _Confined:
             supervised(confined, {**options, "look": str(owed.note) if owed else ""}),
             {**self._passed.variables, **variables},
             notice=" ".join(filter(None, (left, self.advice, self._passed.notice))),
+            held=[str(place.relative_to(places.workspace)) for place in guard.protected],
             afterwards=owed.look if owed else None,
         )
 
@@ -233,18 +237,15 @@ class LandlockAlone(Landlock):
     namespaces = own_processes = False
 
 
-class Strongest:
-    """The sandbox that `choose_sandbox` chooses, once something needs it: to find out which works, it runs commands."""
+class Watched:
+    """The sandbox that `choose` returns, once something needs it: to find out which works, it may run commands.
 
-    def __init__(
-        self,
-        settings: SandboxSettings,
-        environ: Mapping[str, str],
-        home: Path,
-        secrets: Mapping[str, str] | None = None,
-        workspace: Path | None = None,
-    ) -> None:
-        self._choose = partial(choose_sandbox, settings, environ, home, secrets, workspace)
+    What its commands change in `session_files` is set aside.
+    """
+
+    def __init__(self, choose: Callable[[], Sandbox], session_files: SessionFiles) -> None:
+        self._choose = choose
+        self._session_files = session_files
 
     @cached_property
     def _chosen(self) -> Sandbox:
@@ -268,8 +269,17 @@ class Strongest:
     def wrap(
         self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False
     ) -> Sandboxed:
-        """The command in the chosen one."""
-        return self._chosen.wrap(argv, workspace=workspace, network=network, read_only=read_only)
+        """The command in the chosen one; where that confines, it can change nothing outside the workspace."""
+        wrapped = self._chosen.wrap(argv, workspace=workspace, network=network, read_only=read_only)
+        if read_only:
+            return wrapped
+        look = self._session_files.look(workspace.resolve() if self.confines else "")
+
+        def afterwards() -> str:
+            words = wrapped.afterwards() if wrapped.afterwards else ""
+            return "\n".join(filter(None, [words, look.close()]))
+
+        return msgspec.structs.replace(wrapped, afterwards=afterwards)
 
 
 def choose_sandbox(

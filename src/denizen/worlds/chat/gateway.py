@@ -17,6 +17,7 @@ from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import Answer, Channel, InboundMessage, OutboundMessage, Parked, QueuedTurn, Stop
 from denizen.sessions import SessionKey
 from denizen.sessions.key import bounded
+from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.chat import ledger, outbound, questions, spawn
 from denizen.worlds.chat.cron import Cron
 from denizen.worlds.chat.database import LedgerError
@@ -90,6 +91,7 @@ class Gateway:
             lambda: (self.last_chat.now.last_channel, self.last_chat.now.last_chat),
             clock=self.agent.record.clock,
             zone=self.agent.record.zone,
+            session_files=SessionFiles(self.home),
         )
         receiving = (partial(self._receive, channel) for channel in self.outbox.channels.values())
         hearing = self.listeners.hear_workers()

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 from denizen.clock import Clock
-from denizen.config.files import read_file
 from denizen.engine.turn import Cycle, Resume
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, SystemEntry, ToolEntry
 from denizen.events import RunResult
 from denizen.ports import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
+from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.chat import ledger, outbound
 from denizen.worlds.chat.database import Database, sleep_until
 from denizen.worlds.chat.settings import HeartbeatSettings
@@ -28,7 +28,7 @@ OK = "HEARTBEAT_OK"
 LATE = 60.0
 """Seconds after which a beat is missed, and not made up."""
 MOST = 50_000
-"""Bytes of the file that are read."""
+"""Characters of the file that are read."""
 _KEY = str(SessionKey("main", channel=CHANNEL))
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _log = logging.getLogger(__name__)
@@ -44,6 +44,7 @@ class Heartbeat:
         file: Path,
         last_chat: Callable[[], tuple[str, str]],
         *,
+        session_files: SessionFiles,
         clock: Clock,
         zone: tzinfo | None,
     ) -> None:
@@ -51,6 +52,7 @@ class Heartbeat:
         self._database = database
         self._file = file
         self._last_chat = last_chat
+        self._session_files = session_files
         self._clock = clock
         self._zone = zone
 
@@ -68,7 +70,7 @@ class Heartbeat:
         local = at.astimezone(self._zone)
         if not is_active(self._settings.active, local.time()):
             return
-        tasks = await asyncio.to_thread(_read, self._file)
+        tasks = (await asyncio.to_thread(self._session_files.text, self._file))[:MOST]
         if is_blank(tasks):
             return
         channel, chat = self._last_chat()
@@ -124,12 +126,3 @@ def _put(db: ledger.Connection, message: InboundMessage) -> bool:
         _log.warning("A heartbeat is left out: the last one isn't over.")
         return False
     return ledger.put_run(db, message, f"{CHANNEL}:")
-
-
-def _read(path: Path) -> str:
-    try:
-        data = read_file(path, MOST)
-    except OSError as error:
-        _log.warning("%s can't be read: %s", path, error)
-        return ""
-    return (data or b"").decode(errors="replace")
