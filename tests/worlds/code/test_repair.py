@@ -1,8 +1,10 @@
 """A real project is repaired: a test fails, code is edited, the checks pass, the change is committed; all of it under
 both action formats, undone, and gone on with after a crash."""
 
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from tests.engine.scene import Host
 
 from denizen import Agent, Config
-from denizen.config.settings import AgentSettings
+from denizen.config.settings import AgentSettings, SandboxSettings
 from denizen.engine import TurnOptions
 from denizen.engine.undo import redo, undo
 from denizen.messages import AssistantMessage, AssistantPart, Text, ToolCall, UserMessage
@@ -69,6 +71,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(BROKEN, folder)
     shutil.copy(BROKEN.parent / "check.py", folder)
     (folder / ".gitignore").write_text("__pycache__/\n")
+    # the python3 of the checks may be in another user's home, which sandboxed commands don't see
+    monkeypatch.setenv("PATH", f"{sys.base_prefix}/bin", prepend=os.pathsep)
     for name in ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"):
         monkeypatch.setenv(name, "A Person")
     for name in ("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"):
@@ -87,7 +91,8 @@ def git(folder: Path, *words: str) -> str:
 def coder(tmp_path: Path, project: Path) -> Callable[..., Agent]:
     def make(replies: Sequence[Any], actions: str = "shell") -> Agent:
         settings = AgentSettings(actions=actions)  # pyrefly: ignore[bad-argument-type]
-        config = Config(home=tmp_path / "home", workspace=project, agent=settings)
+        sandbox = SandboxSettings(toolchains=[sys.base_prefix])
+        config = Config(home=tmp_path / "home", workspace=project, agent=settings, sandbox=sandbox)
         return Agent(config, profile="coder", model=ScriptedModel(replies), clock=FakeClock())
 
     return make

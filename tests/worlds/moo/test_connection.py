@@ -181,7 +181,8 @@ def certificate(folder: Path, name: str, *options: object) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """An authority of our own that vouches for servers."""
-    return certificate(tmp_path_factory.mktemp("tls"), "authority")
+    signs = ("-addext", "keyUsage=critical,keyCertSign")
+    return certificate(tmp_path_factory.mktemp("tls"), "authority", *signs)
 
 
 def vouched_for(authority: tuple[Path, Path], folder: Path, name: str) -> ssl.SSLContext:
