@@ -88,7 +88,8 @@ async def listening(gateway: Gateway, home: Path, *, host: str, port: int) -> As
         try:
             server = await app[ACCESS].connections.listen(runner, host, port)
         except OSError as error:
-            why = str(error.strerror).rpartition(": ")[2]  # asyncio puts its own words before the system's
+            # asyncio puts its own words before the system's
+            why = str(error.strerror).rpartition(": ")[2].rpartition("] ")[2]
             raise ConfigError(
                 f"The gateway can't listen at {host}:{port}: {why}. Choose another port (--port) or address (--host)."
             ) from error
