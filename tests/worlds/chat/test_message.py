@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,7 @@ async def test_call_that_runs_again_after_a_crash_sends_once(serve: Serve, home:
     lines = transcript.read_bytes().splitlines(keepends=True)
     at = next(number for number, line in enumerate(lines) if b'"type":"tool"' in line)
     transcript.write_bytes(b"".join(lines[:at]))  # as if the process had died before it wrote the result
-    with sqlite3.connect(home / "gateway.db") as db:
+    with closing(sqlite3.connect(home / "gateway.db", isolation_level=None)) as db:
         db.execute("UPDATE inbox SET state = 'running'")
         db.execute("DELETE FROM outbox WHERE id = '1:reply'")
     async with serve("done", "later") as scene:
