@@ -1,9 +1,11 @@
 """What commands, MCP servers and hooks change of what sessions begin with counts once a person accepts it."""
 
+import fcntl
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -218,6 +220,19 @@ def test_a_look_is_made_up_for_after_denizens_death(scene: Scene) -> None:
     assert (ran.returncode, soul.read_text()) == (-9, "evil")
     text, notices = scene.prompt()
     assert ("Be kind." in text, "evil" in text, "SOUL.md" in notices[0]) == (True, False, True)
+
+
+def test_a_command_that_outlives_denizen_for_a_moment_is_waited_for(scene: Scene) -> None:
+    soul, commands = scene.own / "SOUL.md", scene.home / "commands"
+    soul.write_text("Be kind.")
+    scene.files.look()  # and nobody holds it any more
+    commands.mkdir()
+    with ThreadPoolExecutor() as pool, (commands / "command.json").open("w") as supervised:
+        fcntl.flock(supervised, fcntl.LOCK_EX)
+        reading = pool.submit(scene.files.text, soul)
+        soul.write_text("evil")
+        fcntl.flock(supervised, fcntl.LOCK_UN)
+        assert reading.result() == "Be kind."
 
 
 def test_a_look_in_a_workspace_leaves_the_agents_own_files_alone(project: Scene) -> None:

@@ -6,6 +6,7 @@ Where the process that owes one dies, whatever runs next with the same home look
 import fcntl
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,29 +29,35 @@ class _Note(msgspec.Struct, frozen=True):
     before: Any
 
 
-class OwedLook:
-    """Owes a look with `guard` from now on. `note` is the file that says so; it is locked while the command runs.
+class OwedNote:
+    """Says on disk, in the file `note` in a folder, that a look is owed; whoever owes it holds a lock while it lives.
 
-    Raises ConfigError where the home can't be written.
+    Raises ConfigError where the folder can't be written.
     """
 
-    def __init__(self, home: Path, guard: "Guard") -> None:
-        self._guard = guard
-        self._before = guard.before()
-        private_folder(home / _FOLDER)
-        self.note = home / _FOLDER / f"{os.urandom(8).hex()}.json"
+    def __init__(self, folder: Path, what: object) -> None:
+        private_folder(folder)
+        self.note = folder / f"{os.urandom(8).hex()}.json"
         self._lock = lock(owner_of(self.note), "")
-        note = _Note(str(guard.workspace), self._before)
-        write_private(self.note, msgspec.json.encode(note), sync=False)
+        write_private(self.note, msgspec.json.encode(what), sync=False)
 
     def __del__(self) -> None:
         if hasattr(self, "_lock"):
             os.close(self._lock)
 
+
+class OwedLook(OwedNote):
+    """Owes a look with `guard` from now on. `note` is locked while the command runs, too."""
+
+    def __init__(self, home: Path, guard: "Guard") -> None:
+        self._guard = guard
+        self._before = guard.before()
+        super().__init__(home / _FOLDER, _Note(str(guard.workspace), self._before))
+
     def look(self) -> str:
         """Look, and owe nothing more; what was found, for the user and the model."""
         found = self._guard.after(self._before)
-        _remove(self.note)
+        remove_note(self.note)
         return found
 
 
@@ -72,8 +79,15 @@ def look_owed(home: Path, environ: Mapping[str, str]) -> str:
             if Path(note.workspace).is_dir():
                 words = Guard(Path(note.workspace), set(), environ).after(note.before).strip("[]")
                 found += [f"A command that ran in {note.workspace} when Denizen was killed: {words}"] if words else []
-            _remove(path)
+            remove_note(path)
     return " ".join(found)
+
+
+def await_commands(home: Path) -> None:
+    """Wait until those commands have ended."""
+    for path in _left(home):
+        with suppress(FileNotFoundError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def is_owed(home: Path) -> bool:
@@ -90,6 +104,7 @@ def _left(home: Path) -> list[Path]:
     return [note for note in (home / _FOLDER).glob("*.json") if not holder_of(owner_of(note))]
 
 
-def _remove(note: Path) -> None:
+def remove_note(note: Path) -> None:
+    """Owe nothing more."""
     note.unlink(missing_ok=True)
     owner_of(note).unlink(missing_ok=True)

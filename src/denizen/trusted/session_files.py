@@ -9,13 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from denizen.config.files import read_file, write_private
-from denizen.config.home import places, private_folder, sole_writer
-from denizen.config.lock_file import holder_of, lock
+from denizen.config.files import read_file
+from denizen.config.home import places, sole_writer
+from denizen.config.lock_file import holder_of
 from denizen.config.pins import Pins, pin_name
 from denizen.config.settings import Config
 from denizen.config.trust import AGENT_FOLDERS, SKILL_FOLDERS, is_trusted
 from denizen.printable import printable
+from denizen.trusted.owed import OwedNote, await_commands, owner_of, remove_note
 
 NAMES = (
     *("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"),
@@ -54,19 +55,16 @@ class _Look(msgspec.Struct, frozen=True):
         return {*map(Path, self.there), *_matching(self.patterns)}
 
 
-class OpenLook:
+class OpenLook(OwedNote):
     """A look that is under way until `close`; or until nobody can close it any more, and whoever is next does."""
 
-    def __init__(self, note: Path, close: Callable[[], str]) -> None:
-        self._close = close
-        self._descriptor = lock(note.with_suffix(".lock"), f"{note} is another process's.")
+    def __init__(self, folder: Path, look: _Look, close: Callable[[Path, _Look], str]) -> None:
+        super().__init__(folder, look)
+        self._look, self._close = look, close
 
     def close(self) -> str:
         """Set aside what has changed; what that was, for the user and the model (empty: nothing)."""
-        return self._close()
-
-    def __del__(self) -> None:
-        os.close(self._descriptor)
+        return self._close(self.note, self._look)
 
 
 class SessionFiles:
@@ -103,17 +101,12 @@ class SessionFiles:
     def look(self, within: Path | str = "") -> OpenLook:
         """Note what there is, before something runs that may change what is `within` (by default anything)."""
         patterns = [pattern for pattern in self._patterns if pattern.startswith(f"{glob.escape(str(within))}/")]
-        private_folder(self._looks)
         with self._locked() as looks:
             there = _matching(patterns)
             for path in there.difference(*(look.paths() for look in looks)):
                 if self._has_changed(path):
                     self._settle(path)
-            look = _Look(patterns, sorted(map(str, there)))
-            note = self._looks / f"{os.urandom(8).hex()}.json"
-            opened = OpenLook(note, lambda: self._close(note, look))
-            write_private(note, msgspec.json.encode(look), sync=False)
-            return opened
+            return OpenLook(self._looks, _Look(patterns, sorted(map(str, there))), self._close)
 
     @contextmanager
     def watch(self, report: Callable[[str], object]) -> Generator[None]:
@@ -174,9 +167,10 @@ class SessionFiles:
             looks: list[_Look] = []
             for note in [*self._looks.glob("*.json")]:
                 look = msgspec.json.decode(note.read_bytes(), type=_Look)
-                if holder_of(note.with_suffix(".lock")):
+                if holder_of(owner_of(note)):
                     looks.append(look)
                 else:
+                    await_commands(self.home)
                     self._judge(note, look)
             yield looks
 
@@ -196,8 +190,7 @@ class SessionFiles:
             if now != pin.found:
                 self._write(msgspec.structs.replace(pin, found=now))
                 changed += [path] if now != pin.accepted else []
-        note.unlink()
-        note.with_suffix(".lock").unlink(missing_ok=True)
+        remove_note(note)
         return changed
 
     def _settle(self, path: Path) -> None:
