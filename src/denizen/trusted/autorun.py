@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 
 from denizen.config.trust import SKILL_FOLDERS
+from denizen.trusted.environment import own_environment
 from denizen.trusted.git_settings import GitSettings
 
 OURS = ("denizen.toml", ".denizen", ".claude/agents")  # at the workspace's root: what the agent may do
@@ -85,6 +86,8 @@ class Autorun:
         place = Path(os.path.realpath(root / path))
         if not place.is_relative_to(root):
             return False
+        if any(place.is_relative_to(own) for own in own_environment(root)):
+            return True
         names = place.relative_to(root).parts
         for folder in [(root / name).resolve() for name in SKILL_FOLDERS]:
             if place.is_relative_to(folder) and place != folder:
@@ -110,7 +113,8 @@ class Autorun:
         """What has such a name; `trees` gets the work trees of repositories, those around the workspace included."""
         root = self._workspace
         skills = (str(path) for name in SKILL_FOLDERS for path in Path(root, name).glob(f"*/{SKILL}"))
-        yield from self._reached([*(f"{root}/{name}" for name in OURS), *skills])
+        own = map(str, own_environment(Path(root)))
+        yield from self._reached([*(f"{root}/{name}" for name in OURS), *skills, *own])
         around = (str(folder).rstrip("/") for folder in Path(root).parents)
         trees |= {folder: f"{folder}/.git" for folder in around if os.path.lexists(f"{folder}/.git")}
         pending = [(root, _PATTERNS[0])]

@@ -59,6 +59,7 @@ from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import Watched, choose_sandbox
 from denizen.tools.subagent import with_agents
+from denizen.trusted.environment import loose_code
 from denizen.trusted.owed import look_owed
 from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.drivers import FoundDriver, find_driver
@@ -175,7 +176,7 @@ def assemble(
         tools=[tool.name for tool in toolset.listed],
         guides=mcp.guides() if mcp else (),
         skills=skills,
-        skill_notices=[*filter(None, [left]), *notices, *changed, *left_out],
+        skill_notices=[*filter(None, [left, loose_code(workspace.resolve())]), *notices, *changed, *left_out],
         pins=pins,
         session_files=session_files,
         notes=functools.partial(memory.for_prompt, config.memory.recent_days),

@@ -305,12 +305,10 @@ def problem_with(sandbox: Sandbox) -> str:
     """Why the sandbox doesn't work on this machine, found by running a command in it; empty: it works."""
     with tempfile.TemporaryDirectory() as workspace:
         try:
-            trial = sandbox.wrap(["true"], workspace=Path(workspace))
+            trial = sandbox.wrap(["true"], workspace=Path(workspace), read_only=True)
             ran = subprocess.run(
                 trial.argv, env=trial.environ, capture_output=True, timeout=_TRIAL_SECONDS, check=False
             )
-            if trial.afterwards:
-                trial.afterwards()
         except (OSError, subprocess.TimeoutExpired, DenizenError) as error:
             return str(error)
     return ran.stderr.decode(errors="replace").strip() or f"exit code {ran.returncode}" if ran.returncode else ""

@@ -1,0 +1,33 @@
+"""The Python environment that Denizen runs from, where it is in the workspace: commands can't change it."""
+
+import sys
+from pathlib import Path
+
+_APART = "Install Denizen apart: `uv tool install denizen`, or `pipx install denizen`."
+
+
+def own_environment(workspace: Path) -> list[Path]:
+    """What of it is in the workspace: the environment, the Python that it was made with, folders of packages."""
+
+    def inside(path: str) -> list[Path]:
+        place = Path(path)
+        return [each for each in {place, place.parent.resolve() / place.name} if workspace in each.parents]
+
+    packages = [place for path in sys.path for place in inside(path) if any(place.glob("*.dist-info"))]
+    return sorted({*inside(sys.prefix), *inside(sys.base_prefix), *packages})
+
+
+def refused_change(output: str, workspace: Path) -> str:
+    """Why a command couldn't change the environment, if it says that it couldn't write there; else empty."""
+    for place in own_environment(workspace):
+        if f"{place.relative_to(workspace)}/" in output:
+            return f"[{place.name} can't be changed by commands, because Denizen runs from it. {_APART}]"
+    return ""
+
+
+def loose_code(workspace: Path) -> str:
+    """What commands in the workspace can do to Denizen, where it is installed there to be edited; else empty."""
+    code = Path(__file__).resolve().parents[1]
+    if workspace not in code.parents or any(place in code.parents for place in own_environment(workspace)):
+        return ""
+    return f"Commands can change Denizen itself: it runs from {code}, in the workspace. {_APART}"
