@@ -30,10 +30,11 @@ def test_one_that_is_set_up_is_there_once(tmp_path: Path) -> None:
     assert [tool.name for tool in made.tools].count("web_search") == 1
 
 
-def test_hardware_is_there_where_it_is_wanted(tmp_path: Path) -> None:
-    names = {tool.name for tool in agent(tmp_path).tools}
-    wanted = {tool.name for tool in agent(tmp_path, "[gateway]\nhardware = true").tools}
-    assert wanted - names == {"i2c", "spi"}
+def test_setting_for_hardware_says_what_to_install(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    agent(tmp_path)
+    assert not caplog.messages
+    agent(tmp_path, "[gateway]\nhardware = true")
+    assert "Install denizen-hardware" in caplog.text
 
 
 def verdict(made: Agent, in_sight: Traits = Traits.NONE) -> str:

@@ -1,5 +1,6 @@
 """The chat world: an assistant that is always there, and reached through channels."""
 
+import logging
 from dataclasses import replace
 from functools import partial
 
@@ -11,16 +12,18 @@ from denizen.prompt.texts import CHAT
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.world import Profile, ToolParts, World, standard_tools
 
+_log = logging.getLogger(__name__)
+
 
 def _tools(parts: ToolParts) -> list[Tool]:
-    """Those that every agent has, a web search that says how to set it up, and hardware where that is wanted."""
-    from denizen.tools.hardware import i2c_tool, spi_tool
+    """The standard tools, and a web search that says how to set it up."""
     from denizen.tools.web_search import web_search_tool
 
     tools = {tool.name: tool for tool in standard_tools(parts)}
     tools.setdefault("web_search", web_search_tool(parts.config.web, parts.environ))
-    wants_hardware = parts.config.section("gateway", GatewaySettings).hardware
-    return [*tools.values(), *((i2c_tool(), spi_tool()) if wants_hardware else ())]
+    if parts.config.section("gateway", GatewaySettings).hardware and "i2c" not in tools:
+        _log.warning("gateway.hardware: i2c and spi are a plug-in now. Install denizen-hardware, remove the setting.")
+    return [*tools.values()]
 
 
 UNASKED = (Rule(tool="web_search", decide="allow"), Rule(tool="web_fetch", decide="allow"))

@@ -64,6 +64,6 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     cron: CronSettings = CronSettings()
     """Scheduled jobs."""
     hardware: bool = False
-    """The agent has the tools `i2c` and `spi`, for devices on the buses of this machine."""
+    """Without effect: the plug-in `denizen-hardware` brings the tools `i2c` and `spi`. Goes in the next release."""
     when_busy: dict[str, WhenBusy] = {}
     """What a message does whose session is busy, by channel: `queue`, `steer` or `interrupt`; otherwise `queue`."""

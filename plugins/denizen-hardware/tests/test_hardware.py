@@ -1,20 +1,19 @@
 """`i2c` and `spi`: what they do with a bus, and what they say without one."""
 
 import sys
+import tomllib
 from collections.abc import Awaitable, Callable, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from denizen.config.settings import PolicySettings, Rule, SandboxSettings
 from denizen.errors import ToolRefused
-from denizen.messages import ToolCall, ToolResult
-from denizen.ports import Tool, Traits
-from denizen.tools.defaults import with_defaults
-from denizen.tools.hardware import i2c_tool, spi_tool
-from denizen.tools.policy import RulePolicy
-from denizen.tools.sandbox import Bubblewrap
+from denizen.messages import ToolResult
+from denizen.ports import Answer, CautiousTool, CheckedTool, Tool, ToolContext
+from denizen.testing import FakeClock
+from denizen_hardware import i2c_tool, spi_tool
 
 Call = Callable[..., Awaitable[ToolResult]]
 
@@ -47,6 +46,21 @@ class Sensor:
 
 
 @pytest.fixture
+def call(tmp_path: Path) -> Call:
+    """Run a tool in a turn: `await call(i2c, action="list")`."""
+
+    async def nobody(question: str) -> Answer:
+        return Answer("call-1", allow=False)
+
+    turn = ToolContext("session", "call-1", tmp_path, FakeClock(), lambda line: None, nobody)
+
+    async def run(tool: Tool, **args: Any) -> ToolResult:
+        return await tool.run(args, turn)
+
+    return run
+
+
+@pytest.fixture
 def sensor() -> Sensor:
     return Sensor()
 
@@ -71,12 +85,12 @@ def spi(devices: Path, sensor: Sensor) -> Tool:
 
 
 async def test_the_buses_are_listed(call: Call, i2c: Tool, spi: Tool) -> None:
-    assert (await call(i2c, action="list")).text == "there is: i2c-1, i2c-20"
-    assert (await call(spi, action="list")).text == "there is: spidev0.0"
+    assert (await call(i2c, action="list")).text == "available: i2c-1, i2c-20"
+    assert (await call(spi, action="list")).text == "available: spidev0.0"
 
 
 async def test_a_scan_finds_the_devices_that_answer(call: Call, i2c: Tool, sensor: Sensor) -> None:
-    assert (await call(i2c, action="scan")).text == "On bus 1 there answer: 0x48 (72)"
+    assert (await call(i2c, action="scan")).text == "Devices on bus 1: 0x48 (72)"
     assert sensor.closed
 
 
@@ -109,8 +123,9 @@ async def test_spi_reads_by_sending_zeros_and_shows_what_a_write_returns(call: C
     ],
 )
 async def test_wrong_arguments_are_refused_before_anybody_is_asked(i2c: Tool, args: dict[str, Any], says: str) -> None:
+    assert isinstance(i2c, CheckedTool)
     with pytest.raises(ToolRefused, match=says):
-        i2c.check(args)  # pyrefly: ignore[missing-attribute]
+        i2c.check(args)
 
 
 async def test_a_device_that_does_not_answer_is_reported(call: Call, i2c: Tool, sensor: Sensor) -> None:
@@ -120,9 +135,9 @@ async def test_a_device_that_does_not_answer_is_reported(call: Call, i2c: Tool, 
 
 
 async def test_a_bus_that_is_not_there_is_reported_with_those_that_are(call: Call, i2c: Tool, spi: Tool) -> None:
-    with pytest.raises(ToolRefused, match=r"there is no .*/i2c-7; there is: i2c-1, i2c-20"):
+    with pytest.raises(ToolRefused, match=r"/i2c-7 doesn't exist; available: i2c-1, i2c-20"):
         await call(i2c, action="scan", bus=7)
-    with pytest.raises(ToolRefused, match=r"there is no .*/spidev1.0; there is: spidev0.0"):
+    with pytest.raises(ToolRefused, match=r"/spidev1.0 doesn't exist; available: spidev0.0"):
         await call(spi, action="read", bus=1)
 
 
@@ -138,7 +153,7 @@ async def test_without_its_library_it_says_how_to_install_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     tool = i2c_tool(devices) if library == "smbus2" else spi_tool(devices)
-    with pytest.raises(ToolRefused, match=f"{library} is not installed; the user can: .* -m pip install"):
+    with pytest.raises(ToolRefused, match=f"{library} isn't installed. .* -m pip install {library}"):
         await call(tool, **({"action": "scan"} if library == "smbus2" else {"action": "read"}))
 
 
@@ -150,20 +165,20 @@ async def test_a_bus_that_may_not_be_opened_is_reported(call: Call, devices: Pat
         await call(i2c_tool(devices, refused), action="scan")
 
 
-@pytest.mark.parametrize("args", [{"action": "list"}, {"action": "scan"}, {"action": "read", "address": 0x48}])
-def test_looking_needs_no_yes(i2c: Tool, args: dict[str, Any]) -> None:
-    assert _verdict(i2c, args) == "allow"
+@pytest.mark.parametrize("action", ["list", "scan", "read"])
+def test_looking_needs_no_yes(i2c: Tool, action: str) -> None:
+    assert isinstance(i2c, CautiousTool)
+    assert not i2c.needs_yes({"action": action})
 
 
-def test_a_write_needs_a_persons_yes_unless_a_rule_allows_it(i2c: Tool, spi: Tool) -> None:
-    write = {"action": "write", "address": 0x48, "data": [1]}
-    assert _verdict(i2c, write) == "ask"
-    assert _verdict(spi, {"action": "write", "data": [1]}) == "ask"
-    [defaulted] = with_defaults([i2c], {"i2c": {"bus": 20}})
-    assert _verdict(defaulted, write) == "ask"
-    assert _verdict(i2c, write, Rule(tool="i2c", match='*"address":72*', decide="allow")) == "allow"
+def test_a_write_needs_a_persons_yes(i2c: Tool, spi: Tool) -> None:
+    assert isinstance(i2c, CautiousTool)
+    assert isinstance(spi, CautiousTool)
+    assert i2c.needs_yes({"action": "write", "address": 0x48, "data": [1]})
+    assert spi.needs_yes({"action": "write", "data": [1]})
 
 
-def _verdict(tool: Tool, args: dict[str, Any], *rules: Rule) -> str:
-    policy = RulePolicy(PolicySettings(rules=[*rules]), sandbox=Bubblewrap(SandboxSettings(), {}, Path("/nowhere")))
-    return policy.decide(ToolCall("1", tool.name, args), tool, Traits.NONE).verdict
+def test_the_package_announces_its_tools() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    [value] = project["entry-points"]["denizen.tools"].values()
+    assert [tool.name for tool in EntryPoint("hardware", value, "denizen.tools").load()] == ["i2c", "spi"]

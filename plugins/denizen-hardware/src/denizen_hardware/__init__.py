@@ -1,6 +1,8 @@
 """`i2c` and `spi`: devices on the buses of a small computer, such as sensors and displays (Linux)."""
 
 import re
+import shlex
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
@@ -9,31 +11,29 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from msgspec import Meta
 
-from denizen.config.extras import how_to_install
+from denizen import tool
 from denizen.errors import ToolRefused
-from denizen.plural import counted
-from denizen.ports import Traits
-from denizen.tools.function import FunctionTool, tool
+from denizen.ports import Tool, Traits
 
 _Opened = TypeVar("_Opened")
 
 _FIRST, _LAST = 0x03, 0x77
 """The addresses that devices may have; the others are reserved."""
-_MOST_BYTES = 256
+_MAX_BYTES = 256
 _DEVICES = Path("/dev")
 
 _Byte = Annotated[int, Meta(ge=0, le=255)]
-_Bytes = Annotated[list[_Byte], Meta(max_length=_MOST_BYTES)]
-_Length = Annotated[int, Meta(ge=1, le=_MOST_BYTES)]
+_Bytes = Annotated[list[_Byte], Meta(max_length=_MAX_BYTES)]
+_Length = Annotated[int, Meta(ge=1, le=_MAX_BYTES)]
 _Number = Annotated[int, Meta(ge=0, le=255)]
 _Address = Annotated[int, Meta(ge=_FIRST, le=_LAST)]
 
 
 class I2cBus(AbstractContextManager["I2cBus"], Protocol):
-    """An open I2C bus. What it can't do raises OSError."""
+    """An open I2C bus. Failures raise OSError."""
 
     def read(self, address: int, register: int | None, length: int) -> bytes:
-        """Bytes of a device, from a register where one is named."""
+        """Bytes of a device, from a register if one is named."""
         ...
 
     def write(self, address: int, data: Sequence[int]) -> None:
@@ -42,7 +42,7 @@ class I2cBus(AbstractContextManager["I2cBus"], Protocol):
 
 
 class SpiDevice(AbstractContextManager["SpiDevice"], Protocol):
-    """An open SPI device. What it can't do raises OSError."""
+    """An open SPI device. Failures raise OSError."""
 
     def transfer(self, data: Sequence[int], speed: int, mode: int) -> bytes:
         """Send bytes; as many come back."""
@@ -90,12 +90,12 @@ class _SpiDev:
         self._device.close()
 
 
-def i2c_tool(devices: Path = _DEVICES, open_bus: Callable[[int], I2cBus] = _SmBus) -> FunctionTool:
-    """The tool for the I2C buses that the folder `devices` names; a write needs a person's yes."""
+def i2c_tool(devices: Path = _DEVICES, open_bus: Callable[[int], I2cBus] = _SmBus) -> Tool:
+    """The tool for the I2C buses in the folder `devices`; a write needs a person's yes."""
 
     def refuse(action: str, address: int | None = None, data: Sequence[int] = (), **_: object) -> None:
         if action in {"read", "write"} and address is None:
-            raise ToolRefused(f"to {action}, `address` is needed: `scan` finds those that answer")
+            raise ToolRefused(f"`address` is needed to {action}; `scan` lists the devices that answer")
         _check_data(action, data)
 
     @tool(traits=Traits.WRITES, refuse=refuse, asks=_writes)
@@ -127,13 +127,13 @@ def i2c_tool(devices: Path = _DEVICES, open_bus: Callable[[int], I2cBus] = _SmBu
                 opened.write(address, data if register is None else [register, *data])
             except OSError as error:
                 raise ToolRefused(f"{address:#04x} doesn't {action}: {error.strerror or error}") from error
-            return f"Wrote {counted(len(data), 'byte')} to {address:#04x}."
+            return f"Wrote {len(data)} byte{'' if len(data) == 1 else 's'} to {address:#04x}."
 
     return i2c
 
 
-def spi_tool(devices: Path = _DEVICES, open_device: Callable[[int, int], SpiDevice] = _SpiDev) -> FunctionTool:
-    """The tool for the SPI devices that the folder `devices` names; a write needs a person's yes."""
+def spi_tool(devices: Path = _DEVICES, open_device: Callable[[int, int], SpiDevice] = _SpiDev) -> Tool:
+    """The tool for the SPI devices in the folder `devices`; a write needs a person's yes."""
 
     def refuse(action: str, data: Sequence[int] = (), **_: object) -> None:
         _check_data(action, data)
@@ -173,9 +173,9 @@ def _writes(action: str, **_: object) -> bool:
 
 
 def _opened(kind: str, device: Path, open_it: Callable[[], _Opened]) -> _Opened:
-    """The open bus. Raises ToolRefused that says what there is, or what is missing."""
+    """The open bus. Raises ToolRefused with the buses that exist, or with what is missing."""
     if not device.exists():
-        raise ToolRefused(f"there is no {device}; {_listed(kind, device.parent)}")
+        raise ToolRefused(f"{device} doesn't exist; {_listed(kind, device.parent)}")
     try:
         return open_it()
     except OSError as error:
@@ -189,22 +189,21 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise ToolRefused(f"{name} is not installed; the user can: {how_to_install('hardware')}") from None
+        command = shlex.join([sys.executable, "-m", "pip", "install", name])
+        raise ToolRefused(f"{name} isn't installed. To install it, the user runs: {command}") from None
 
 
 def _check_data(action: str, data: Sequence[int]) -> None:
     if action == "write" and not data:
-        raise ToolRefused("to write, `data` is needed: bytes from 0 to 255")
+        raise ToolRefused("`data` is needed to write: bytes from 0 to 255")
 
 
 def _listed(kind: str, devices: Path) -> str:
     pattern = {"I2C": r"i2c-\d+", "SPI": r"spidev\d+\.\d+"}[kind]
     found = sorted(path.name for path in devices.iterdir() if re.fullmatch(pattern, path.name))
     if found:
-        return f"there is: {', '.join(found)}"
-    return (
-        f"this machine has no {kind} bus, or it isn't switched on (on a Raspberry Pi: raspi-config, Interface Options)"
-    )
+        return f"available: {', '.join(found)}"
+    return f"this machine has no {kind} bus, or it is off (on a Raspberry Pi: raspi-config, Interface Options)"
 
 
 def _scanned(bus: I2cBus, number: int) -> str:
@@ -216,8 +215,11 @@ def _scanned(bus: I2cBus, number: int) -> str:
         except OSError:
             continue
         found.append(f"{address:#04x} ({address})")
-    return f"On bus {number} there answer: {', '.join(found)}" if found else f"Nothing answers on bus {number}."
+    return f"Devices on bus {number}: {', '.join(found)}" if found else f"No device answers on bus {number}."
 
 
 def _shown(data: bytes) -> str:
     return f"{data.hex(' ')} ({', '.join(map(str, data))})"
+
+
+TOOLS = [i2c_tool(), spi_tool()]
