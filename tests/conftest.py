@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests import postgres, warm
-from tests.worlds.moo import djangomoo
+from tests.worlds.moo import djangomoo, evennia_server
 
 from denizen.config.settings import SandboxSettings
 from denizen.models.profiles import HEALTH, LEARNT
@@ -87,6 +87,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     factory: pytest.TempPathFactory | None = getattr(session.config, "_tmp_path_factory", None)
     if factory and "PYTEST_XDIST_WORKER" not in os.environ:
         djangomoo.remove_started(factory.getbasetemp())
+        evennia_server.remove_started(factory.getbasetemp())
         postgres.remove_begun(factory.getbasetemp())
 
 
@@ -114,6 +115,17 @@ def moo_server(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -
             yield server
     except djangomoo.NotInstallable as error:
         give_up(f"the DjangoMOO server ({error})")
+
+
+@pytest.fixture
+def evennia(tmp_path_factory: pytest.TempPathFactory) -> Iterator[evennia_server.Evennia]:
+    """An Evennia server, for this test alone while it runs; its world is as earlier tests left it."""
+    base = tmp_path_factory.getbasetemp()
+    try:
+        with evennia_server.running_server(base.parent if _IS_ONE_OF_MANY else base) as server:
+            yield server
+    except djangomoo.NotInstallable as error:
+        give_up(f"the Evennia server ({error})")
 
 
 @pytest.fixture

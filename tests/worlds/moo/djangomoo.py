@@ -51,7 +51,7 @@ class DjangoMoo(msgspec.Struct, frozen=True):
     def start_shell(self) -> None:
         """Let players in, and wait until it answers."""
         self._start("shell", _python(), HERE / "inside.py", "shell")
-        _wait_for_port(self.port)
+        wait_for_port(self.port)
 
     def stop_shell(self) -> None:
         """Kill the process that players are connected to."""
@@ -61,7 +61,7 @@ class DjangoMoo(msgspec.Struct, frozen=True):
         """Start all of it in a new folder, with a world of its own."""
         redis = ["redis-server", "--port", self.redis_port, "--bind", "127.0.0.1", "--save", "", "--dir", self.folder]
         self._start("redis", *redis)
-        _wait_for_port(self.redis_port)
+        wait_for_port(self.redis_port)
         asyncssh.generate_private_key("ssh-ed25519").write_private_key(self.folder / "host_key")
         self._start("worker", _python(), HERE / "inside.py", "worker")
         self.start_shell()
@@ -123,11 +123,11 @@ def running_server(shared: Path, postgres_server: str) -> Generator[DjangoMoo]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         address = shared / "djangomoo.json"
         if not address.exists():
-            _install()
+            install(CACHE, HERE / "requirements.txt")
             folder = shared / "djangomoo"
             folder.mkdir()
             world = _new_world(postgres_server, folder)
-            server = DjangoMoo(str(folder), _free_port(), _free_port(), world)
+            server = DjangoMoo(str(folder), free_port(), free_port(), world)
             try:
                 server.start()
             except BaseException:
@@ -150,18 +150,26 @@ def _python() -> Path:
     return CACHE / "bin" / "python"
 
 
-def _install() -> None:
-    """Make the server's environment, unless it is there."""
-    lock, installed = HERE / "requirements.txt", CACHE / "installed.txt"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE.parent / "install.lock").open("w") as turn:
+def install(folder: Path, lock: Path) -> None:
+    """Make a server's environment there, with what a file of requirements names, unless it is there.
+
+    Raises NotInstallable.
+    """
+    installed = folder / "installed.txt"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "install.lock").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         if installed.exists() and installed.read_bytes() == lock.read_bytes():
             return
-        venv.create(CACHE, with_pip=True, clear=True)
-        pip = [_python(), "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--requirement", lock]
+        venv.create(folder, with_pip=True, clear=True)
+        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
         done = subprocess.run(
-            pip, env=_ENVIRON, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            [*pip, "--requirement", lock],
+            env=_ENVIRON,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
         )
         if done.returncode:
             raise NotInstallable(done.stdout[-2000:])
@@ -179,13 +187,14 @@ def _new_world(postgres_server: str, folder: Path) -> str:
     return postgres.new_database(postgres_server, template)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody uses now."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
 
 
-def _wait_for_port(port: int) -> None:
+def wait_for_port(port: int) -> None:
     """Until something listens there. Raises TimeoutError."""
     latest = time.monotonic() + _PATIENCE
     while True:

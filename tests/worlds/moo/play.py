@@ -25,6 +25,7 @@ class FakeWorld:
 
     def __init__(self, clock: FakeClock, answers: Mapping[str, Sequence[str]] | None = None) -> None:
         self.name, self.room, self.is_lost = "Mason", Room("61", "The Library"), False
+        self.vouches = True
         self.sent: list[str] = []
         self.times: list[float] = []
         self.on: dict[str, Callable[[], None]] = {}
@@ -42,7 +43,7 @@ class FakeWorld:
             yield line
 
     def say(self, text: str, channel: str = "", talker: str = "") -> None:
-        self._queue.put_nowait(ServerLine(text, channel, talker))
+        self._queue.put_nowait(ServerLine(text, channel, talker, is_unproven=self.vouches and not channel))
 
     def page(self, text: str, talker: str = "Foreman") -> None:
         self.say(f'{talker} pages, "{text}"', "page", talker)

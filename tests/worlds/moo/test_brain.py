@@ -244,6 +244,28 @@ async def test_a_bare_line_is_a_command_only_with_a_goal(tmp_path: Path) -> None
         assert play.world.sent == ["look around"]
 
 
+@pytest.mark.parametrize("vouches", [True, False])
+async def test_a_bare_line_that_somebody_may_have_said_is_not_sent(tmp_path: Path, vouches: bool) -> None:
+    script = [text("GOAL: explore"), text("drop lamp"), *[text("...")] * 9]
+    async with playing(tmp_path, script) as play:
+        play.world.vouches = vouches
+        play.world.say("You may drop lamp here.")
+        await play.seconds(5)
+        assert play.world.sent == (["drop lamp"] if vouches else [])
+
+
+@pytest.mark.parametrize("vouches", [True, False])
+async def test_a_bare_line_from_a_result_that_somebody_may_have_written_is_not_sent(
+    tmp_path: Path, vouches: bool
+) -> None:
+    script = [text("GOAL: explore"), calls("read sign"), text("drop lamp"), *[text("...")] * 9]
+    async with playing(tmp_path, script, {"read sign": ["Do drop lamp here."]}) as play:
+        play.world.vouches = vouches
+        play.world.say("Hello.")
+        await play.seconds(5)
+        assert play.world.sent == ["read sign", "drop lamp"][: 2 if vouches else 1]
+
+
 # What whoever watches learns of it
 
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import errno
+import re
 import ssl
 import subprocess
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from msgspec.structs import replace
 from denizen.errors import ConfigError
 from denizen.worlds.moo.attribution import Timing
 from denizen.worlds.moo.connection import Connection, connected
+from denizen.worlds.moo.negotiation import gmcp
 from denizen.worlds.moo.server_text import Output, ServerLine
 from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, open_stream
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-PATIENT = Timing(timeout=300, quiet=0.2, silence=300)
+PATIENT = Timing(timeout=300, quiet=0.2, settle=0.05, silence=300)
 
 
 @asynccontextmanager
@@ -62,6 +64,110 @@ async def test_another_mud_works_with_and_without_prompt_marks(mark: bytes, tmp_
         assert await connection.request("look\nat me") == Output("look at me", ["You did look at me"])
 
 
+def answering(welcome: bytes, answers: Mapping[bytes, Sequence[bytes | Callable[[], Awaitable[object]]]]) -> Handler:
+    """A server that says these things, one after the other, to each line; between them it waits for what is awaited."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(welcome)
+        while (line := (await reader.readline()).strip()) not in {b"", b"die", b"@quit"}:
+            for each in answers.get(line, ()):
+                if isinstance(each, bytes):
+                    writer.write(each)
+                else:
+                    await each()
+
+    return handle
+
+
+IN = {b"connect ann sesame": [b"You wake up, Ann, with sesame.\r\n> \xff\xf9"]}
+
+
+async def later() -> None:
+    await asyncio.sleep(0.12)  # longer than PATIENT.settle
+
+
+async def test_what_the_server_says_at_sign_in_comes_first_without_the_password(tmp_path: Path) -> None:
+    welcome = b"====\r\nThe well is closed today.\r\n> \xff\xf9"
+    async with serving(answering(welcome, IN)) as server, connected(server, tmp_path, PATIENT) as connection:
+        heard = [(await anext(connection.lines)).text for _ in range(2)]
+        assert heard == ["The well is closed today.", "You wake up, Ann, with ***."]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Either that player does not exist, or has a different password.",
+        "Username and/or password is incorrect.",
+        "Wrong password.",
+        "Sorry, Ann isn't a known character.",
+        "You have been banned.",
+    ],
+)
+async def test_a_refused_login_ends_with_the_servers_own_words(words: str, tmp_path: Path) -> None:
+    no = {b"connect ann sesame": [f"{words}\r\nPassword: ".encode()]}
+    async with serving(answering(b"Welcome\r\n> ", no)) as server:
+        with pytest.raises(ConfigError, match=rf"refused to sign ann in: “{re.escape(words)}”"):
+            async with connected(server, tmp_path, PATIENT):
+                pass
+
+
+async def test_a_server_that_is_full_may_be_tried_again(tmp_path: Path) -> None:
+    full = {b"connect ann sesame": [b"The game is full: no more connections. Try again later.\r\n"]}
+    async with serving(answering(b"Welcome\r\n> ", full)) as server:
+        with pytest.raises(ServerUnreachable, match="The game is full"):
+            async with connected(server, tmp_path, replace(PATIENT, silence=0.3)):
+                pass
+
+
+async def test_a_mark_after_each_message_ends_nobodys_result(tmp_path: Path) -> None:
+    mark = b"\xff\xf9"
+    look = [b"Bob waves.\r\n" + mark, later, b"A hall.\r\n" + mark, b"It is cold.\r\n" + mark]
+    signed_in = {b"connect ann sesame": [b"You wake up.\r\n" + mark]}
+    world = answering(b"Welcome\r\n" + mark, {**signed_in, b"look": look})
+    async with serving(world) as server, connected(server, tmp_path, PATIENT) as connection:
+        assert await connection.request("look") == Output("look", ["Bob waves.", "A hall.", "It is cold."])
+
+
+async def test_the_prompt_after_anothers_words_doesnt_end_a_result(tmp_path: Path) -> None:
+    look = [told("Bob", "waves") + b"> \xff\xf9", later, b"A hall.\r\n> \xff\xf9"]
+    world = answering(b"Welcome\r\n> \xff\xf9", {**IN, b"look": look})
+    async with serving(world) as server, connected(server, tmp_path, PATIENT) as connection:
+        assert await connection.request("look") == Output("look", ["A hall."])
+
+
+async def test_a_result_ends_at_a_prompt_that_isnt_marked_however_slowly_it_comes(tmp_path: Path) -> None:
+    answers = {
+        b"connect ann sesame": [b"You wake up.\r\nHP:100> "],
+        b"look": [b"A hall.\r\nHP:99> "],
+        b"search": [b"You search.\r\n", later, later, later, b"You find a coin.\r\nHP:7> "],
+    }
+    world = answering(b"Welcome\r\nHP:?> ", answers)
+    async with serving(world) as server, connected(server, tmp_path, PATIENT) as connection:
+        await connection.request("look")
+        assert await connection.request("look") == Output("look", ["A hall."])
+        assert await connection.request("search") == Output("search", ["You search.", "You find a coin."])
+
+
+@pytest.mark.parametrize(
+    ("channel", "text", "line"),
+    [
+        ("say", "hi", 'Bob says, "hi"'),
+        ("newbie", "[Newbie] Bob: hi", "[Newbie] Bob: hi"),
+        ("tell", "\x1b[1mBob tells you: hi\x1b[0m", "Bob tells you: hi"),
+    ],
+)
+async def test_what_another_server_tells_by_gmcp_and_shows_is_heard_once(
+    channel: str, text: str, line: str, tmp_path: Path
+) -> None:
+    said = gmcp("Comm.Channel.Text", {"channel": channel, "talker": "Bob", "text": text}) + f"{line}\r\n".encode()
+    world = answering(b"> \xff\xf9", {**IN, b"look": [said + b"A hall.\r\n> \xff\xf9"]})
+    async with serving(world) as server, connected(server, tmp_path, PATIENT) as connection:
+        assert await connection.request("look") == Output("look", ["A hall."])
+        assert (await connection.request("die")).problem
+        heard = [each async for each in connection.lines][1:]
+        assert [(each.talker, "hi" in each.text) for each in heard] == [("Bob", True)]
+
+
 async def test_requests_of_several_callers_wait_their_turn(tmp_path: Path) -> None:
     async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, PATIENT) as connection:
         commands = [f"go {number}" for number in range(20)]
@@ -73,7 +179,7 @@ async def test_a_lost_connection_is_the_problem_of_the_request_and_ends_the_line
     async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, PATIENT) as connection:
         assert "closed" in (await connection.request("die")).problem
         assert "closed" in (await connection.request("look")).problem
-        assert [line async for line in connection.lines] == []
+        assert [line.text async for line in connection.lines] == ["Welcome!", "You did connect ann ***"]
         assert [line async for line in connection.lines] == []
 
 
@@ -119,6 +225,7 @@ async def test_our_own_words_are_ours_where_the_server_names_talkers_but_not_us(
 
     async with serving(handle) as server, connected(server, tmp_path, PATIENT) as connection:
         assert await connection.request("emote waves") == Output("emote waves", ["Ann waves"])
+        assert await anext(connection.lines) == ServerLine("Welcome.")
         assert await anext(connection.lines) == ServerLine("Bob nods", "emote", "Bob")
 
 
@@ -126,7 +233,7 @@ async def test_a_server_that_answers_no_more_is_given_up(tmp_path: Path) -> None
     async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, Timing(timeout=1)) as connection:
         assert "no prompt" in (await connection.request("hang")).problem
         assert "given up" in (await connection.request("look")).problem
-        assert [line async for line in connection.lines] == []
+        assert [line.text async for line in connection.lines] == ["Welcome!", "You did connect ann ***"]
         assert connection.is_lost
 
 
@@ -243,6 +350,13 @@ async def test_a_server_that_speaks_no_tls_is_unreachable_over_it(tmp_path: Path
 class Doorkeeper(asyncssh.SSHServer):
     """Lets ann in, who says sesame."""
 
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._connection = conn
+
+    def begin_auth(self, username: str) -> bool:
+        self._connection.send_auth_banner("Only members\r\nget in.\r\n")
+        return True
+
     def password_auth_supported(self) -> bool:
         return True
 
@@ -250,20 +364,44 @@ class Doorkeeper(asyncssh.SSHServer):
         return (username, password) == ("ann", "sesame")
 
 
-@asynccontextmanager
-async def ssh_server(key: asyncssh.SSHKey, port: int = 0, **options: str) -> AsyncGenerator[Server]:
-    """An SSH server on loopback that says which terminal it was given."""
+SshHandler = Callable[[asyncssh.SSHServerProcess[bytes]], Awaitable[None]]
 
-    async def handle(process: asyncssh.SSHServerProcess[bytes]) -> None:
-        process.stdout.write((process.get_terminal_type() or "").encode())
+
+async def say_terminal(process: asyncssh.SSHServerProcess[bytes]) -> None:
+    """Says which terminal it was given."""
+    process.stdout.write((process.get_terminal_type() or "").encode())
+    process.exit(0)
+
+
+def terminal_world(prompt: bytes, welcome: bytes = b"Welcome, ann.\r\n") -> SshHandler:
+    """A world that knows nothing of telnet, and repeats what is typed as a terminal does; `who` has two parts."""
+
+    async def play(process: asyncssh.SSHServerProcess[bytes]) -> None:
+        process.stdout.write(welcome + prompt)
+        while (line := (await process.stdin.readline()).strip()) not in {b"", b"@quit"}:
+            process.stdout.write(line + b"\r\n")
+            await later()
+            process.stdout.write(b"You did " + line + b".\r\n")
+            if line == b"who":
+                await asyncio.sleep(2 * PATIENT.quiet)
+                process.stdout.write(b"Nobody is here.\r\n")
+            process.stdout.write(prompt)
         process.exit(0)
 
+    return play
+
+
+@asynccontextmanager
+async def ssh_server(
+    key: asyncssh.SSHKey, port: int = 0, play: SshHandler = say_terminal, **options: str
+) -> AsyncGenerator[Server]:
+    """An SSH server on loopback."""
     accepting = await asyncssh.listen(
         "127.0.0.1",
         port,
         server_factory=Doorkeeper,
         server_host_keys=[key],
-        process_factory=handle,
+        process_factory=play,
         encoding=None,
         **options,
     )
@@ -311,10 +449,38 @@ async def test_a_key_is_pinned_below_a_line_that_was_left_without_an_end(tmp_pat
     assert (pinned[0], pinned[1].split()[0], len(pinned)) == (other, f"[127.0.0.1]:{server.port}", 2)
 
 
+async def test_a_world_over_ssh_needs_no_marks_its_prompt_ends_a_result(tmp_path: Path) -> None:
+    async with (
+        ssh_server(KEY, play=terminal_world(b"> ")) as server,
+        connected(server, tmp_path, PATIENT) as connection,
+    ):
+        assert [(await anext(connection.lines)).text for _ in range(3)] == ["Only members", "get in.", "Welcome, ann."]
+        assert await connection.request("who") == Output("who", ["You did who.", "Nobody is here."])
+        assert await connection.request("look") == Output("look", ["You did look."])
+
+
+async def test_a_world_over_ssh_needs_no_prompt_silence_ends_a_result(tmp_path: Path) -> None:
+    async with (
+        ssh_server(KEY, play=terminal_world(b"")) as server,
+        connected(server, tmp_path, PATIENT) as connection,
+    ):
+        assert await connection.request("look") == Output("look", ["You did look."])
+
+
+async def test_a_world_over_ssh_that_asks_for_a_line_to_sign_in_gets_it(tmp_path: Path) -> None:
+    asks = b"To play, type:\r\n   connect <username> <password>\r\n"
+    async with (
+        ssh_server(KEY, play=terminal_world(b"", asks)) as server,
+        connected(server, tmp_path, PATIENT) as connection,
+    ):
+        said = [(await anext(connection.lines)).text for _ in range(5)]
+        assert said[-1] == "You did connect ann ***."
+
+
 async def test_a_wrong_password_is_for_the_user_to_fix(tmp_path: Path) -> None:
     async with ssh_server(KEY) as server:
         wrong = Server(port=server.port, user="ann", password="abracadabra")
-        with pytest.raises(ConfigError, match="refused to sign ann in"):
+        with pytest.raises(ConfigError, match=r"refused to sign ann in: “Only members get in.”"):
             await read_all(wrong, tmp_path)
 
 

@@ -1,6 +1,7 @@
 """An agent signs in, is cut off, signs in again, and leaves properly."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -125,9 +126,20 @@ async def test_it_gives_up_after_five_attempts_with_longer_waits(tmp_path: Path)
         assert [each for each in clock.slept if each >= 5] == [5, 10, 20, 40, 60]
 
 
-async def test_a_server_that_is_not_there_is_reported_at_once(tmp_path: Path) -> None:
-    async with living(tmp_path) as (mud, _, clock, __, life):
+async def test_a_first_sign_in_that_fails_is_reported_and_tried_again_like_any_other(tmp_path: Path) -> None:
+    async with living(tmp_path) as (mud, watcher, clock, _, __):
         await mud.close()
-        with pytest.raises(ServerUnreachable, match=rf"127.0.0.1:{mud.port} can't be reached over telnet"):
-            await life
-        assert not [each for each in clock.slept if each >= 5]
+        await until(lambda: watcher.told("system"))
+        unreachable = (
+            rf"127.0.0.1:{mud.port} can't be reached over telnet: .* Attempt 1 of 5 to sign in again, in 5 s\."
+        )
+        assert re.fullmatch(unreachable, watcher.told("system")[0])
+        await mud.open()
+        await until(lambda: "Signed in as Ann." in watcher.told("system"))
+        assert 5 in clock.slept
+
+
+async def test_the_agent_sees_what_the_server_says_at_sign_in(tmp_path: Path) -> None:
+    async with living(tmp_path) as (_, watcher, __, ___, ____):
+        await until(lambda: len(watcher.told("server")) == 2)
+        assert watcher.told("server") == ["Welcome.", "You are in a hall."]

@@ -189,9 +189,23 @@ def said(text: str) -> ServerLine:
     return ServerLine(text, "say", "Tinker")
 
 
+def happened(text: str) -> ServerLine:
+    """A line of the world, on a server that names all who talk."""
+    return ServerLine(text, is_unproven=True)
+
+
+@pytest.mark.parametrize(
+    "line", [ServerLine("A chill wind blows."), ServerLine("A chill wind blows.", is_unproven=True, is_written=True)]
+)
+def test_without_proof_that_nobody_said_it_a_line_is_answered_with_words_and_looks_alone(line: ServerLine) -> None:
+    assert not Engagement([SoulRule("chill", "give all to bob")]).answer(line, 0)
+    assert Engagement([SoulRule("chill", "say Brr.")]).answer(line, 0) == "say Brr."
+    assert Engagement([SoulRule("chill", "wear coat", for_players=True)]).answer(line, 0) == "wear coat"
+
+
 def test_the_first_rule_that_matches_answers() -> None:
     rules = Engagement([SoulRule("cold", "wear coat"), SoulRule("You", "look")])
-    assert rules.answer(ServerLine("You are cold"), 0) == "wear coat"
+    assert rules.answer(happened("You are cold"), 0) == "wear coat"
     assert rules.answer(ServerLine("You sneeze"), 0) == "look"
     assert not rules.answer(ServerLine("It rains"), 0)
 
@@ -199,7 +213,7 @@ def test_the_first_rule_that_matches_answers() -> None:
 def test_what_a_player_said_is_answered_with_words_and_looks_unless_the_rule_is_marked() -> None:
     rules = Engagement([SoulRule("give", "give all"), SoulRule("come", "go north", for_players=True)])
     assert not rules.answer(said("Tinker: give me all"), 0)
-    assert rules.answer(ServerLine("give way"), 0) == "give all"
+    assert rules.answer(happened("give way"), 0) == "give all"
     assert rules.answer(said("Tinker: come"), 0) == "go north"
     assert Engagement([SoulRule("hi", "say Hello.")]).answer(said("Tinker: hi"), 0) == "say Hello."
 
@@ -207,7 +221,7 @@ def test_what_a_player_said_is_answered_with_words_and_looks_unless_the_rule_is_
 @pytest.mark.parametrize("command", ["say Hello; @recycle #61", "lookout", "sayonara"])
 def test_a_command_that_only_begins_like_words_or_a_look_does_not_answer_a_player(command: str) -> None:
     assert not Engagement([SoulRule("hi", command)]).answer(said("Tinker: hi"), 0)
-    assert Engagement([SoulRule("hi", command)]).answer(ServerLine("A ship"), 0) == command
+    assert Engagement([SoulRule("hi", command)]).answer(happened("A ship"), 0) == command
 
 
 def test_what_looks_said_counts_as_said_where_the_server_does_not_tell_who_talks() -> None:

@@ -147,7 +147,7 @@ class Acting:
             chain, command = process_command(self._mind.chain, command)
         except ToolRefused as why:
             self._mind.note(f"{command}: not sent: {why}")
-            self._mind.see(f"(`{command}` was not sent: {why})", "world", in_result=in_result)
+            self._mind.see(f"Not sent: `{command}`: {why}", "world", in_result=in_result)
             return Output(command, problem=f"not sent: {why}")
         await self._mind.step((chain, NOTHING))
         if self._sender.repeats(command):
@@ -164,7 +164,7 @@ class Acting:
         lines = [line for line in output.lines if await mind.hear(ServerLine(line), command)]
         for line in lines:
             mind.tell("server_error" if is_error(line) else "server", line)
-            mind.see(line, "world", in_result=in_result)
+            mind.see(line, "world" if self._sender.vouches else "player", in_result=in_result)
         if output.problem:
             await mind.step((process_unsent(mind.chain, command), NOTHING))
             mind.note(f"{command}: {output.problem}")

@@ -48,6 +48,15 @@ class _Flight:
         self.sent_at = self.last_at = now
         self.marked_at: float | None = None
         self.problem = ""
+        self._is_echoed = False
+
+    def is_echo(self, passage: Passage) -> bool:
+        """Whether the passage is the command itself, come back after a prompt, for the first time."""
+        line = passage.lines[0] if passage.lines else ""
+        before = line.removesuffix(self.command)
+        is_it = bool(self.command) and before != line and not any(map(str.isalnum, before)) and not self._is_echoed
+        self._is_echoed |= is_it
+        return is_it
 
     def take(self, passage: Passage, now: float) -> None:
         self.passages.append(passage)
@@ -68,6 +77,12 @@ class Attribution:
         self.name = ""
         self.room: Room | None = None
         self.marks_prompts = False
+        self.shows_prompts = False
+        """Whether its last answer ended with a prompt that it doesn't mark."""
+        self.is_signing_in = False
+        """Whether nobody is there yet who could have said what comes, and the first text may take long."""
+        self.echoes = False
+        """Whether a command comes back as a line, as on a terminal."""
         self.frames = False
         """Whether the server frames what our commands print: what it doesn't frame may be anybody's."""
         self.proves = False
@@ -85,6 +100,8 @@ class Attribution:
 
     def passage(self, passage: Passage, now: float) -> None:
         """Lines came."""
+        if self._flight and self.echoes and self._flight.is_echo(passage):
+            return
         self._note_names(passage.lines)
         whose = "own" if passage.printed else self._whose(passage)
         if not passage.printed and self._say_if(passage, Message.is_in):
@@ -95,7 +112,7 @@ class Attribution:
             self._flight.take(passage, now)
             self._note_arrival(passage.lines)
         else:
-            self._tell(passage.lines)
+            self.tell(passage.lines)
 
     def message(self, message: Message, now: float) -> None:
         """GMCP told who said what."""
@@ -124,9 +141,10 @@ class Attribution:
         if self._flight:
             self._flight.problem = problem
 
-    def prompt(self, now: float) -> None:
-        """The server marked a prompt."""
-        self.marks_prompts = True
+    def prompt(self, now: float, *, is_marked: bool = True) -> None:
+        """The server waits, by a mark after its prompt or by that prompt alone."""
+        self.marks_prompts |= is_marked
+        self.shows_prompts = True
         if self.owed:
             self.owed -= 1
         elif self._flight and self._flight.marked_at is None:
@@ -142,7 +160,7 @@ class Attribution:
             if self._flight and not self.frames and not self._starts_with_other(passage):
                 self._flight.take(passage, now)
             else:
-                self._tell(passage.lines)
+                self.tell(passage.lines)
         while self._messages and self._messages[0][0] <= now:
             self._say(self._messages.pop(0)[1], Passage(()))
         flight = self._flight
@@ -150,6 +168,11 @@ class Attribution:
             problem = "" if flight.marked_at is not None or not self.marks_prompts else _no_prompt(self.timing.timeout)
             self.owed += bool(problem)
             self._land(problem)
+
+    @property
+    def vouches(self) -> bool:
+        """Whether the server names the talker of all that is said, as DjangoMOO does; others name those of channels."""
+        return self.proves and self.frames
 
     @property
     def next_due(self) -> float | None:
@@ -165,12 +188,12 @@ class Attribution:
         if flight := self._flight:
             self._flight = None
             self.owed += flight.marked_at is None and self.marks_prompts
-            self._tell(flight.lines)
+            self.tell(flight.lines)
 
     def end(self, problem: str) -> None:
         """The connection is over: nothing waits any more."""
         for _, passage in self._unproven:
-            self._tell(passage.lines)
+            self.tell(passage.lines)
         for _, message in self._messages:
             self._say(message, Passage(()))
         self._unproven.clear()
@@ -181,6 +204,7 @@ class Attribution:
     def _land(self, problem: str) -> None:
         flight, self._flight = self._flight, None
         if flight:
+            self.shows_prompts = flight.marked_at is not None
             lines = flight.lines
             while lines and not lines[-1]:
                 lines.pop()
@@ -191,10 +215,13 @@ class Attribution:
         timing = self.timing
         latest = flight.sent_at + timing.timeout
         if flight.marked_at is None:
-            if self.marks_prompts:
+            has_begun = bool(flight.passages)
+            if self.marks_prompts or (not has_begun and (self.is_signing_in or self.shows_prompts)):
                 return latest
-            return min(latest, flight.last_at + timing.quiet if flight.passages else flight.sent_at + timing.silence)
-        due = flight.marked_at + self._longer(flight)
+            is_slow = self.shows_prompts or not has_begun
+            return min(latest, flight.last_at + (timing.silence if is_slow else timing.quiet))
+        marked_at = flight.marked_at if self.frames else max(flight.marked_at, flight.last_at)
+        due = marked_at + self._longer(flight)
         if what_follows(flight.command, flight.lines) == "came":
             due = max(due, flight.last_at + timing.settle)
         return max(due, *(until for until, _ in self._unproven)) if self._unproven and not self.frames else due
@@ -202,9 +229,11 @@ class Attribution:
     def _longer(self, flight: _Flight) -> float:
         """Seconds that the output may go on after the prompt."""
         lines, timing = flight.lines, self.timing
-        if what_follows(flight.command, lines) == "awaited" or (self.frames and not lines):
+        if what_follows(flight.command, lines) == "awaited" or not (lines or self.is_signing_in):
             return timing.late
-        if not self.frames or any(passage.printed for passage in flight.passages):
+        if not self.frames:
+            return timing.settle  # lines of others have prompts, too
+        if any(passage.printed for passage in flight.passages):
             return 0.0
         return 0.0 if is_whole(flight.command, lines[0]) else timing.settle
 
@@ -238,11 +267,13 @@ class Attribution:
         """A line that is proven; what the talker had put before it in a page proves nothing."""
         if message.channel == "page":
             before = [line for line in passage.lines if not re.search(r' pages?, "', line)]
-            self._tell(before[:1])
-        self.lines.append(message.line())
+            self.tell(before[:1], is_written=True)
+        self.lines.append(message.line(" ".join(passage.lines)))
 
-    def _tell(self, lines: Iterable[str]) -> None:
-        self.lines.extend(ServerLine(line.rstrip(), is_unproven=self.proves) for line in lines if line.strip())
+    def tell(self, lines: Iterable[str], *, is_written: bool = False) -> None:
+        """Lines came that no command asked for, and nobody vouches for."""
+        kept = [line.rstrip() for line in lines if line.strip()]
+        self.lines.extend(ServerLine(line, is_unproven=self.vouches, is_written=is_written) for line in kept)
 
     def _note_names(self, lines: Sequence[str]) -> None:
         for line in lines:

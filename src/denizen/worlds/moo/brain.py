@@ -215,7 +215,7 @@ class Brain:
         may_see = await self._mind.hear(line)
         if not may_see:
             return
-        self._mind.see(line.text, "player" if line.channel else "world")
+        self._mind.see(line.text, "player" if line.may_be_said else "world")
         failed = not line.channel and is_error(line.text)
         self._mind.tell("server_error" if failed else "server", line.text)
         if failed:
@@ -317,7 +317,7 @@ class Brain:
             await self._mind.kept.keep(CLEAR, self._mind.now)
         self._wakeups += 1
         idle = self._settings.idle_wakeup_seconds
-        self._mind.see(f"(woken after {idle:g} s of quiet, for time {self._wakeups} since anything happened)", "world")
+        self._mind.see(f"Woken after {idle:g} s of quiet, for time {self._wakeups} since anything happened.", "world")
         self._begin_cycle()
 
     def _show_status(self, status: Status) -> None:

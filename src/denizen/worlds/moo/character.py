@@ -78,7 +78,7 @@ class Engagement:
         rule = next((rule for pattern, rule in self._rules if pattern.search(line.text[:500])), None)
         if rule is None:
             return ""
-        may_be_said = line.channel or looks_spoken(line.text)
+        may_be_said = line.may_be_said or looks_spoken(line.text)
         if may_be_said and not (rule.for_players or _HARMLESS.fullmatch(rule.command)):
             return ""
         self._times = [time for time in self._times if now - time < 60]

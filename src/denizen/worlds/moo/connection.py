@@ -14,10 +14,11 @@ from denizen.worlds.moo.lines import LineReader, Markers, Passage
 from denizen.worlds.moo.negotiation import Negotiator, gmcp_said, server_status
 from denizen.worlds.moo.quoting import one_line
 from denizen.worlds.moo.server_text import Output, Room, ServerLine
+from denizen.worlds.moo.signing_in import asks_for, refusal
 from denizen.worlds.moo.speech import message_of
 from denizen.worlds.moo.telnet import Event, Option, PromptMark, Subnegotiation, TelnetParser, Text
 from denizen.worlds.moo.token_pages import avatar
-from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, open_stream
+from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, open_stream, place
 
 WRAPPED_AT = 80
 """Columns at which DjangoMOO wraps, whatever the window's size."""
@@ -77,6 +78,11 @@ class Connection:
     def room(self) -> Room | None:
         """Where we are, as far as the server told."""
         return self._attribution.room
+
+    @property
+    def vouches(self) -> bool:
+        """Whether the server names the talker of all that others say: a line without one is the world's."""
+        return self._attribution.vouches
 
     @property
     def name(self) -> str:
@@ -150,6 +156,11 @@ class Connection:
             if reply := self._negotiator.answer(event):
                 self._write(reply)
             self._event(event)
+            if self._attribution.is_signing_in and self._attribution.echoes and not isinstance(event, Text):
+                self._attribution.marks_prompts = True  # over SSH, only DjangoMOO speaks telnet
+        if self._reader.is_at_prompt and not self._attribution.marks_prompts:
+            self._passages(self._reader.prompt())
+            self._attribution.prompt(self._now, is_marked=False)
         self._publish()
 
     def _event(self, event: Event) -> None:
@@ -162,8 +173,10 @@ class Connection:
                     self._attribution.trouble(_ASKED)
             case PromptMark():
                 self._has_cancelled = False
+                is_prompt = self._attribution.frames or bool(self._reader.tail)
                 self._passages(self._reader.prompt())
-                self._attribution.prompt(self._now)
+                if is_prompt:  # some servers mark the end of each message
+                    self._attribution.prompt(self._now)
             case Subnegotiation(Option.MSSP):
                 self.status |= server_status(event)
             case Subnegotiation(Option.GMCP) if said := gmcp_said(event):
@@ -195,8 +208,10 @@ class Connection:
 
     def _pass_time(self) -> None:
         if self._heard_at + self._timing.quiet <= self._now:
-            marked = self._attribution.marks_prompts
+            marked, tail = self._attribution.marks_prompts, self._reader.tail
             self._passages(self._reader.settle() if marked else self._reader.quiet())
+            if tail and not marked:
+                self._attribution.prompt(self._now, is_marked=False)
         self._attribution.pass_time(self._now)
         self._publish()
 
@@ -219,21 +234,31 @@ class Connection:
         return asyncio.get_running_loop().time()
 
     async def sign_in(self) -> None:
-        """Wait for the first prompt, sign in where telnet needs it, and set the session up.
+        """Wait for the first prompt, sign in where the server asks for it, and set the session up.
 
-        Raises ServerUnreachable when the server doesn't come that far.
+        What the server says meanwhile are the first `lines`. Raises ServerUnreachable when it doesn't come that far,
+        and ConfigError when it refuses.
         """
-        server = self._server
-        self._attribution.marks_prompts = server.transport == "ssh"
-        self._attribution.sent("", self._now)
+        server, attribution = self._server, self._attribution
+        attribution.echoes, attribution.is_signing_in = server.transport == "ssh", True
+        attribution.sent("", self._now)
         outputs = [await self._output()]
-        for line in server.login if server.transport != "ssh" else ():
+        for line in server.login if server.transport != "ssh" or asks_for(server.login, outputs[0].lines) else ():
             outputs += [await self.request(line.format(user=server.user, password=server.password))]
-        if server.transport == "ssh" or self.status.get("CODEBASE") == "DjangoMOO":
+        answers = [line for output in outputs[1:] for line in output.lines]
+        if why := refusal(server, answers):
+            raise why
+        said = [*self._stream.greeting.splitlines(), *outputs[0].lines, *answers]
+        unnamed = "DjangoMOO" if server.transport == "ssh" and attribution.marks_prompts else ""
+        if self.status.get("CODEBASE", unnamed) == "DjangoMOO":
             outputs += [await self._set_up()]
-        for output in outputs:
-            if output.problem:
-                raise ServerUnreachable(f"{server.host}:{server.port} didn't let us in: {output.problem}.")
+        if problem := next((output.problem for output in outputs if output.problem), ""):
+            last = next((f" It said: “{line}”" for line in reversed(said) if line), "")
+            raise ServerUnreachable(f"{place(server)} didn't let us in: {problem}.{last}")
+        attribution.is_signing_in = False
+        secret = server.password or "\0"
+        attribution.tell(line.replace(secret, "***") for line in said if any(map(str.isalnum, line)))
+        self._publish()
 
     async def _set_up(self) -> Output:
         """Have output framed. The settings take effect some time after their prompt: so until markers arrive."""

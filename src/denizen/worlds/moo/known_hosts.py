@@ -22,11 +22,15 @@ def pinned_keys(home: Path, host: str, port: int) -> list[asyncssh.SSHKey]:
 
 
 class PinningClient(asyncssh.SSHClient):
-    """Accepts any key of a server of which none is known; `first` is then that key."""
+    """Accepts any key of a server of which none is known; `first` is then that key, `greeting` the server's banner."""
 
     def __init__(self, is_new: bool) -> None:
         self._is_new = is_new
         self.first: asyncssh.SSHKey | None = None
+        self.greeting = ""
+
+    def auth_banner_received(self, msg: str, lang: str) -> None:
+        self.greeting += msg
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         if self._is_new:

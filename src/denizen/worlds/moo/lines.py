@@ -14,6 +14,7 @@ _ESCAPES = re.compile(
 )
 _EDITOR = b"\x1b[?2004h"
 """Bracketed paste is turned on."""
+_DIGITS = re.compile(r"\d+")
 _SURE = 50
 """Cells of a line that is so short that it wasn't wrapped: hardly a word is longer than the rest."""
 
@@ -46,6 +47,7 @@ class LineReader:
         self._markers = markers
         self._marker = re.compile("|".join(map(re.escape, msgspec.structs.astuple(markers)))) if markers else None
         self._unfinished = bytearray()
+        self._prompt = self._last_tail = ""
         self._loose: list[str] = []  # lines outside markers that may have been one
         self._framed: list[str] | None = None
         self._is_told = self._printed = False
@@ -71,11 +73,29 @@ class LineReader:
         yield from self.settle()
 
     def quiet(self) -> Iterator[Passage]:
-        """All there is, from a server that doesn't mark its prompts and has been silent for a while."""
-        prompt = plain(bytes(self._unfinished))
+        """All there is, from a server that doesn't mark its prompts and has been silent for a while.
+
+        Text without a line end is its prompt from now on, if it has no words or came twice, numbers aside.
+        """
+        tail, shape, last = self.tail, _shape(self.tail), self._last_tail
         yield from self.prompt()
-        if any(map(str.isalnum, prompt)):
-            yield Passage([prompt.rstrip()])
+        if not tail:
+            return
+        self._last_tail = shape
+        if shape == last or not any(map(str.isalnum, tail)):
+            self._prompt = shape
+        else:
+            yield Passage([tail])
+
+    @property
+    def tail(self) -> str:
+        """The text without a line end."""
+        return plain(bytes(self._unfinished)).strip()
+
+    @property
+    def is_at_prompt(self) -> bool:
+        """Whether that is the prompt of a server that doesn't mark it."""
+        return bool(self._prompt) and _shape(self.tail) == self._prompt
 
     def settle(self) -> Iterator[Passage]:
         """The lines held back because the next might have been their continuation."""
@@ -141,6 +161,10 @@ class LineReader:
         if self._framed:
             yield Passage(unwrapped(self._framed, self.columns), self._printed)
         self._framed, self._is_told, self._printed = None, False, False
+
+
+def _shape(prompt: str) -> str:
+    return _DIGITS.sub("0", prompt)
 
 
 def plain(line: bytes) -> str:

@@ -26,13 +26,13 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
     """Let the agent play until it is to stop: then it leaves the world properly.
 
     Raises ConfigError where the user must act, as for a wrong password, and ServerUnreachable when the server can't be
-    reached, or not again.
+    reached in all attempts.
     """
     home, _ = places(folder.loaded.config)
     timing = Timing(timeout=folder.settings.command_timeout)
     server = msgspec.convert(folder.settings, Server, from_attributes=True)
     server = msgspec.structs.replace(server, password=folder.password)
-    failures = None
+    failures = 0
     await brain.begin()
     while not stop.is_set():
         try:
@@ -44,10 +44,10 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
                     await unless(stop, brain.play(connection))
             why = "The connection is lost."
         except ServerUnreachable as error:
-            if failures is None or failures == ATTEMPTS:
+            if failures == ATTEMPTS:
                 raise
             why = str(error)
-        if failures is not None and not stop.is_set():
+        if not stop.is_set():
             failures += 1
             wait = back_off(failures, LONGEST_WAIT)
             brain.note(f"{why} Attempt {failures} of {ATTEMPTS} to sign in again, in {wait:g} s.")

@@ -46,6 +46,11 @@ class World(Protocol):
         ...
 
     @property
+    def vouches(self) -> bool:
+        """Whether the server names the talker of all that others say."""
+        ...
+
+    @property
     def is_lost(self) -> bool:
         """Whether the connection is over."""
         ...
@@ -74,6 +79,11 @@ class Sender:
     def room(self) -> Room | None:
         """Where the agent is, as far as it is known."""
         return self.world.room if self.world else None
+
+    @property
+    def vouches(self) -> bool:
+        """Whether what comes without a talker is nobody's words."""
+        return self.world is not None and self.world.vouches
 
     async def send(self, command: str) -> Output:
         """The command's output, once it was its turn; that of a teleport to where the agent is says so, unsent."""

@@ -16,7 +16,14 @@ class ServerLine(msgspec.Struct, frozen=True):
     channel: str = ""
     talker: str = ""
     is_unproven: bool = False
-    """Whether the server names talkers, and named none here."""
+    """Whether the server names the talker of all that is said, and named none here."""
+    is_written: bool = False
+    """Whether somebody wrote it all the same, as the first line of a page."""
+
+    @property
+    def may_be_said(self) -> bool:
+        """Whether somebody may have said it: where the server doesn't name all talkers, any line."""
+        return bool(self.channel) or self.is_written or not self.is_unproven
 
 
 class Output(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     key_file: str = ""
     """An SSH key to sign in with, in place of a password."""
     login: tuple[str, ...] = ("connect {user} {password}",)
-    """Lines that sign in over telnet; over SSH none are sent."""
+    """Lines that sign in over telnet, and over SSH where the welcome asks for one."""
     command_timeout: Annotated[float, msgspec.Meta(gt=0)] = 40.0
     """Seconds that the output of one command is waited for."""
     command_rate_per_second: Annotated[float, msgspec.Meta(gt=0)] = 4.0

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from denizen.worlds.moo.lines import Passage
+from denizen.worlds.moo.lines import Passage, plain
 from denizen.worlds.moo.quoting import one_line, unescaped
 from denizen.worlds.moo.server_text import ServerLine
 
@@ -28,17 +28,28 @@ class Message(msgspec.Struct, frozen=True):
     talker: str
     text: str
 
-    def line(self) -> ServerLine:
-        """What it is as a line."""
-        form = _SPOKEN.get(self.channel, "{talker}: {text}")
+    def line(self, shown: str = "") -> ServerLine:
+        """What it is as a line; where its text is all that was `shown`, and names the talker, as that."""
+        is_whole = _letters(shown) == _letters(self.text) and self._begins(shown)
+        form = "{text}" if is_whole else _SPOKEN.get(self.channel, "{talker}: {text}")
         return ServerLine(form.format(talker=self.talker, text=self.text), self.channel, self.talker)
 
     def is_in(self, passage: Passage) -> bool:
-        """Whether the passage shows it, however wrapped and with its markup rendered."""
-        shown, line = _letters(" ".join(passage.lines)), _letters(self.line().text)
+        """Whether the passage shows it, however wrapped, worded, and with its markup rendered."""
+        line = " ".join(passage.lines)
+        spoken = self._begins(line)
+        if spoken and _letters(self.text) in {_letters(line), _letters(spoken["words"] or "")}:
+            return True
+        shown, line = _letters(line), _letters(self.line().text)
         if self.channel != "page":
             return shown == line
         return shown.endswith((_letters(f"pages {self.text}"), _letters(f"page {self.text}")))
+
+    def _begins(self, line: str) -> re.Match[str] | None:
+        """How a line begins that names the talker, as servers write them: `[Public] Bob: …`, `Bob says, "…"`."""
+        return re.match(
+            rf'(?:[(\[<]\w{{1,30}}[)\]>]:? )?{re.escape(self.talker)}\b(?:[^":]{{0,40}}[":](?P<words>.*))?', line
+        )
 
     def may_be(self, passage: Passage) -> bool:
         """Whether the passage has its form, if perhaps another text: `:smile:` is rendered, too."""
@@ -54,7 +65,7 @@ def message_of(value: Any) -> Message | None:
     if not all(isinstance(field, str) for field in fields):
         return None
     channel, talker, text = map(str, fields)
-    return Message(channel, talker, unescaped(one_line(text)))
+    return Message(channel, talker, unescaped(one_line(plain(text.encode()))))
 
 
 def looks_spoken(line: str) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 
 from denizen.config.extras import how_to_install
 from denizen.errors import ConfigError, DenizenError
+from denizen.worlds.moo.quoting import one_line
 
 KEEP_ALIVE, KEEP_ALIVE_MOST = 15, 3
 """Seconds between two signs of life over SSH, and how many may have no answer."""
@@ -25,7 +26,7 @@ class ServerUnreachable(DenizenError):
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a world is and who signs in. `login` are the lines that sign in over telnet; over SSH there are none."""
+    """Where a world is and who signs in. `login` are the lines that sign in where the server asks for them."""
 
     host: str = "127.0.0.1"
     port: int = 8022
@@ -57,10 +58,11 @@ class Writer(Protocol):
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """An open connection."""
+    """An open connection; `greeting` is what an SSH server said before it let us in."""
 
     reader: Reader
     writer: Writer
+    greeting: str = ""
 
 
 @asynccontextmanager
@@ -79,7 +81,7 @@ async def open_stream(server: Server, home: Path) -> AsyncGenerator[Stream]:
             reader, writer = await asyncio.open_connection(server.host, server.port, ssl=tls)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message.rstrip(".")
-        raise ConfigError(f"{_place(server)} has no certificate to trust: {why}. {_TRUST}") from error
+        raise ConfigError(f"{place(server)} has no certificate to trust: {why}. {_TRUST}") from error
     except OSError as error:
         raise _unreachable(server, error) from error
     try:
@@ -118,7 +120,7 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
                 keepalive_count_max=KEEP_ALIVE_MOST,
             )
     except asyncssh.PermissionDenied as error:
-        raise ConfigError(f"{_place(server)} refused to sign {server.user} in. Check the user and password.") from error
+        raise refused(server, client.greeting.strip()) from error
     except (asyncssh.HostKeyNotVerifiable, asyncssh.KeyExchangeFailed) as error:
         raise (changed_key(home, server.host, server.port) if pinned else _unreachable(server, error)) from error
     except (OSError, asyncssh.Error) as error:
@@ -131,14 +133,21 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
                 writer, reader, _ = await connection.open_session(term_type=TERM, term_size=(80, 24), encoding=None)
         except (OSError, asyncssh.Error) as error:
             raise _unreachable(server, error) from error
-        yield Stream(reader, writer)
+        yield Stream(reader, writer, client.greeting)
 
 
-def _place(server: Server) -> str:
+def refused(server: Server, words: str) -> ConfigError:
+    """What to tell the user of a server that doesn't let the player in, in the server's own words where it has some."""
+    said = f": “{one_line(words)}”" if words else "."
+    return ConfigError(f"{place(server)} refused to sign {server.user} in{said} Check the user and password.")
+
+
+def place(server: Server) -> str:
+    """Its host and port, for messages."""
     return f"{server.host}:{server.port}"
 
 
 def _unreachable(server: Server, error: Exception) -> ServerUnreachable:
     return ServerUnreachable(
-        f"{_place(server)} can't be reached over {server.transport}: {error or 'it took too long'}."
+        f"{place(server)} can't be reached over {server.transport}: {error or 'it took too long'}."
     )
