@@ -10,6 +10,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -18,7 +19,8 @@ import msgspec
 
 from denizen import errors, events, messages
 from denizen.cli.main import cli
-from denizen.config.reference import all_settings
+from denizen.config.reference import all_settings, settings_of
+from denizen.worlds.world import worlds
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -66,13 +68,15 @@ def settings_page() -> Iterator[str]:
     yield "# Settings\n"
     yield "Everything that `denizen.toml` may hold, with its default. `denizen config init` writes a commented file.\n"
     yield SETTINGS_HEAD
-    for each in all_settings():
+    of_worlds = (settings_of(world.settings, world.name) for world in worlds() if world.settings)
+    found = [*all_settings(), *chain.from_iterable(of_worlds)]
+    for each in found:
         if each.type == "a table" and not each.default:
-            yield f"\n## `[{each.name}]`\n\n{each.doc.partition(': `[')[0]}.\n\n{SETTINGS_HEAD}"
+            yield f"\n## `[{each.name}]`\n\n{each.doc.partition(': `[')[0].rstrip('.')}.\n\n{SETTINGS_HEAD}"
         else:
             default = f"`{each.default}`" if 0 < len(each.default) < LONG else "see below" if each.default else ""
             yield f"| `{each.name}` | {_cell(each.type)} | {_cell(default)} | {_cell(each.doc)} |"
-    for each in all_settings():
+    for each in found:
         if len(each.default) >= LONG:
             table, _, key = each.name.rpartition(".")
             yield f"\n## The default of `{each.name}`\n\n```toml\n[{table}]\n{key} = {each.default}\n```"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.cli.conftest import PROGRAM, OnTerminal, Run
 
+from denizen.sessions.spend_file import SpendFile
 from denizen.worlds.moo.folder import open_folder
 
 
@@ -42,7 +43,7 @@ def test_check_says_what_a_directory_comes_to_and_what_is_wrong(denizen: Run, tm
     ran = denizen("moo", "check", str(folder))
     assert (ran.status, "there is no password: set MOO_PASSWORD" in ran.err) == (2, True)
     ran = denizen("moo", "check", str(folder), MOO_PASSWORD="mason-pass-123")
-    assert (ran.status, ran.err) == (0, "")
+    assert (ran.status, ran.err.startswith("The model is `offline`")) == (0, True)
     assert "plays    mason at localhost:8022 (ssh)" in ran.out
     with (folder / "denizen.toml").open("a") as file:
         file.write('tools = ["dig", "fly"]\n')
@@ -73,11 +74,13 @@ def test_check_says_what_is_wrong_in_soul_and_plans(denizen: Run, tmp_path: Path
 
 def test_a_trace_that_cannot_be_sent_is_said_and_no_reason_to_stop(denizen: Run, tmp_path: Path) -> None:
     denizen("moo", "init", str(tmp_path), "--host", "127.0.0.1", "--port", "1", "--model", "offline")
+    with (tmp_path / "denizen.toml").open("a") as file:
+        file.write('key_file = "nowhere"\n')  # which ends it at once
     (tmp_path / "logfire.py").write_text("raise ImportError\n")  # as where it isn't installed
     given = {"MOO_PASSWORD": "mason-pass-123", "PYTHONPATH": str(tmp_path)}
     ran = denizen("moo", "run", "--plain", str(tmp_path), warm=False, LOGFIRE_TOKEN="pylf_x", **given)
     assert "LOGFIRE_TOKEN is set, but logfire isn't installed" in ran.out
-    assert "can't be reached over ssh" in ran.err
+    assert "nowhere isn't a private key" in ran.err
     assert "logfire" not in denizen("moo", "run", "--plain", str(tmp_path), warm=False, **given).out
 
 
@@ -132,6 +135,61 @@ def test_run_plays_until_it_is_stopped_and_says_what_a_rule_only_model_cannot(
     assert "rules, no language model" in out
     [log] = (tmp_path / "Ann" / "logs").glob("*.log")
     assert "[system] Signed in as Ann.\n" in log.read_text()
+
+
+def test_a_refused_login_ends_with_the_servers_own_words_and_status_2(environ: dict[str, str], tmp_path: Path) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"Welcome.\r\n> \xff\xf9")
+        await reader.readline()
+        writer.write(b"Nobody called ann knows such a password: wrong password.\r\n")
+        writer.close()
+
+    async def play() -> tuple[bytes, int | None]:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        (tmp_path / "SOUL.md").write_text("# Name\nAnn\n")
+        where = f'transport = "telnet"\nhost = "127.0.0.1"\nport = {server.sockets[0].getsockname()[1]}\nuser = "ann"\n'
+        (tmp_path / "denizen.toml").write_text(f'model = "offline"\n[moo]\n{where}')
+        program = await asyncio.create_subprocess_exec(
+            *PROGRAM, "moo", "run", tmp_path, stdout=PIPE, stderr=PIPE, env=environ | {"MOO_PASSWORD": "ann-pass-1"}
+        )
+        _, err = await program.communicate()
+        server.close()
+        return err, program.returncode
+
+    err, status = asyncio.run(play())
+    assert "“Nobody called ann knows such a password: wrong password.”" in " ".join(err.decode().split())
+    assert status == 2
+
+
+def test_a_character_whose_own_budget_is_spent_says_so_and_stays(environ: dict[str, str], tmp_path: Path) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"Welcome.\r\n> \xff\xf9")
+        while (await reader.readline()).strip() not in {b"", b"@quit"}:
+            writer.write(b"The sun rises.\r\n> \xff\xf9")
+        writer.close()
+
+    async def play() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        (tmp_path / "SOUL.md").write_text("# Name\nAnn\n")
+        where = f'transport = "telnet"\nhost = "127.0.0.1"\nport = {server.sockets[0].getsockname()[1]}\nuser = "ann"\n'
+        (tmp_path / "denizen.toml").write_text(f'model = "openai:gpt-5"\n[moo]\n{where}session_usd = 20.0\n')
+        key = open_folder(tmp_path, environ=environ).session_key
+        SpendFile(Path(environ["DENIZEN_HOME"], "spend.db")).add({key: 25.0})
+        program = await asyncio.create_subprocess_exec(
+            *PROGRAM, "moo", "run", tmp_path, stdout=PIPE, env=environ | {"MOO_PASSWORD": "ann-pass-1", **key_of_model}
+        )
+        assert program.stdout
+        out = ""
+        while "$25.0000 of $20 (moo.session_usd sets it)" not in out:
+            line = await program.stdout.readline()
+            assert line, out
+            out += line.decode()
+        program.terminate()
+        await program.wait()
+        server.close()
+
+    key_of_model = {"OPENAI_API_KEY": "sk-not-used"}
+    asyncio.run(play())
 
 
 def test_run_has_the_whole_screen_on_a_terminal(on_terminal: OnTerminal, tmp_path: Path) -> None:

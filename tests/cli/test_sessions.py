@@ -9,6 +9,8 @@ import pytest
 from tests.cli.conftest import OnTerminal, Run
 from tests.cli.model import Model, call
 
+from denizen.sessions.spend_file import SpendFile
+
 
 @pytest.fixture
 def talked(denizen: Run, model: Model, repo: Path) -> str:
@@ -53,6 +55,16 @@ def test_list_as_json_has_every_detail(denizen: Run, talked: str, repo: Path) ->
     info = json.loads(denizen("sessions", "list", "--json").out)
     assert info["key"].endswith(":talk")
     assert (info["workspace"], info["stop_reason"], info["tokens"]) == (str(repo), "answered", 150)
+
+
+def test_list_has_what_all_turns_of_a_session_have_cost(denizen: Run, model: Model, environ: dict[str, str]) -> None:
+    model.plays("Well.")
+    denizen("ask", "--session", "dear", "hi")
+    key = json.loads(denizen("sessions", "list", "--json").out)["key"]
+    SpendFile(Path(environ["DENIZEN_HOME"], "spend.db")).add({key: 0.25, "day 2026-11-21": 0.25})
+    SpendFile(Path(environ["DENIZEN_HOME"], "spend.db")).add({key: 0.25})
+    assert json.loads(denizen("sessions", "list", "--json").out)["cost_usd"] == 0.5
+    assert "$0.5000" in denizen("sessions", "list").out
 
 
 def test_list_has_the_latest_first(denizen: Run, model: Model, talked: str) -> None:

@@ -40,8 +40,8 @@ def line(
 class Scene:
     """A window that sees what happens, and what it shows."""
 
-    def __init__(self, lines: int = 50) -> None:
-        self.window = RollingWindow(Composed(Native(), Directives()), Toolset(), lines=lines)
+    def __init__(self, lines: int = 50, tokens: int = 1_000_000) -> None:
+        self.window = RollingWindow(Composed(Native(), Directives()), Toolset(), lines=lines, tokens=tokens)
         self.entries: list[AnyEntry] = []
         self.add(SessionEntry(key="mason"))
 
@@ -93,6 +93,24 @@ END = EndEntry(stop_reason="answered")
 def test_the_last_lines_are_shown_with_own_commands_and_the_operators_words_marked() -> None:
     scene = Scene(lines=3).add("A hut.", "A door.", line("look", "self"), line("dig on", "operator"))
     assert scene.shown == ["[World]\nA door.\n> look\n[Operator]: dig on"]
+
+
+def test_the_lines_have_a_number_of_tokens_at_most() -> None:
+    scene = Scene(tokens=100).add(*(f"{number} {'far and wide ' * 8}" for number in range(10)))
+    assert [line.split()[0] for line in scene.shown[0].splitlines()] == ["[World]", "7", "8", "9"]
+    assert not scene.window.has_room(0)
+
+
+def test_what_a_turn_shows_of_the_world_meanwhile_has_as_many_tokens_at_most() -> None:
+    scene = Scene(tokens=100).add("A hut.")
+    for call in "1234":
+        assert scene.shown
+        scene.add(says("Hm.", call), gives(call, "So."))
+        scene.add(*(f"{call}{number} {'far and wide ' * 8}" for number in range(9)))
+    later = "\n".join(scene.shown)
+    assert later.count("far and wide") == 8 * 3
+    assert "(6 earlier lines left out)\n16 far" in later
+    assert later.count("(9 earlier lines left out)") == 3
 
 
 LIKE_OURS = [

@@ -17,6 +17,7 @@ AGENTS = ["Foreman", "Mason", "Tinker", "Joiner", "Harbinger"]
 @pytest.mark.parametrize("name", AGENTS)
 def test_each_agent_passes_the_check_with_its_password_set(name: str, tmp_path: Path) -> None:
     variables = {f"MOO_{name.upper()}_PASSWORD": "a-pass-1", "DENIZEN_HOME": str(tmp_path)}
+    (tmp_path / "denizen.toml").write_text('model = "ollama:some"\n')  # of a server that isn't asked
     ran = CliRunner(env=variables).invoke(cli, ["moo", "check", str(GROUP / name)])
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert f"plays    {name.lower()} at localhost:8022 (ssh)" in ran.stdout

@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,7 @@ from typing import Literal
 import click
 import msgspec
 
-from denizen.cli.home import store
+from denizen.cli.home import home, store
 from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json, write_markdown
 from denizen.cli.text import cut, printable, shorten, usage_parts, width
 from denizen.clock import SystemClock
@@ -31,9 +32,11 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
+from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, AssistantPart, Document, Text, Thinking, ToolCall, UserPart
 from denizen.ports import SessionInfo
 from denizen.sessions import new_name, short_name
+from denizen.sessions.spend_file import SpendFile
 
 FOLDER = 28
 """Cells of a folder on a terminal."""
@@ -55,7 +58,11 @@ def list_sessions(as_json: bool) -> None:
 
 
 def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> None:
-    """Sessions, as a table or as lines of JSON."""
+    """Sessions, as a table or as lines of JSON, with what all turns of each have cost."""
+    spent: Mapping[str, float] = {}
+    with suppress(DenizenError):  # then it is what the last turn has cost
+        spent = SpendFile(home() / "spend.db").read([info.key for info in found])
+    found = [msgspec.structs.replace(info, cost_usd=max(info.cost_usd, spent.get(info.key, 0.0))) for info in found]
     if as_json:
         write_json(*found)
     elif found:

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,6 +44,12 @@ def all_settings() -> Iterator[Setting]:
     return _settings(settings.Config, "")
 
 
+def settings_of(table: type[msgspec.Struct], name: str) -> Iterator[Setting]:
+    """The table of a world and its settings, as `all_settings` has them."""
+    yield Setting(name, "a table", "", _docs(inspect.getfile(table))[table.__name__, ""])
+    yield from _settings(table, f"{name}.")
+
+
 def starter_file() -> str:
     """A first `denizen.toml`: every setting and table with its meaning and default, commented out.
 
@@ -71,19 +78,20 @@ def _settings(table: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
         if get_origin(field.type) is list or not is_table(inner):
             default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
             text = "" if default in (None, msgspec.NODEFAULT) else to_toml(default)
-            doc = next(doc for each in table.__mro__ if (doc := _docs().get((each.__name__, name))))
+            docs = (_docs(inspect.getfile(each)).get((each.__name__, name)) for each in table.__mro__)
+            doc = next(filter(None, docs))
             yield Setting(full, describe(field.type), text, doc)
         else:
-            yield Setting(full, "a table", "", _docs()[inner.__name__, ""])
+            yield Setting(full, "a table", "", _docs(inspect.getfile(inner))[inner.__name__, ""])
         if is_table(inner):
             yield from _settings(inner, f"{full}[]." if get_origin(field.type) is list else f"{full}.")
 
 
 @functools.cache
-def _docs() -> dict[tuple[str, str], str]:
-    """The docstring of each setting in `settings.py`, by class and name; that of the class under the name ""."""
+def _docs(file: str) -> dict[tuple[str, str], str]:
+    """The docstring of each setting in a file of settings, by class and name; that of the class under the name ""."""
     docs: dict[tuple[str, str], str] = {}
-    for table in ast.parse(Path(settings.__file__).read_text("utf-8")).body:
+    for table in ast.parse(Path(file).read_text("utf-8")).body:
         if isinstance(table, ast.ClassDef):
             docs[table.name, ""] = ast.get_docstring(table) or ""
             for field, text in zip(table.body, table.body[1:], strict=False):

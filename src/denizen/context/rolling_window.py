@@ -21,6 +21,7 @@ from denizen.entries import (
 from denizen.errors import ModelError
 from denizen.estimate import estimate_message, estimate_text
 from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
+from denizen.plural import counted
 from denizen.ports import ActionFormat, AskModel, Toolset, Traits, View, WorldLine
 from denizen.special_tokens import scrub
 
@@ -44,16 +45,19 @@ _M = TypeVar("_M", bound=Message)
 class RollingWindow:
     """The last `lines` of a world in one message, below summary, plan, todo list and goal (seed 000).
 
-    The replies of the turn that is open follow it with their results, and each time what the world has shown
-    meanwhile; when the turn is over, only the lines stay. A line that arrives while the model answers comes after its
-    reply. What was said of goal, plan, todo list and summary in `state` entries stays; `done` clears the goal, and
-    `clear_window` the lines. Special tokens of models are taken out of everything, whoever wrote them.
+    The lines have `tokens` at most. The replies of the turn that is open follow it with their results, and each time
+    what the world has shown meanwhile, as many tokens again in a turn; when it is over, only the lines stay. A line
+    that arrives while the model answers comes after its reply. What was said of goal, plan, todo list and summary in
+    `state` entries stays; `done` clears the goal, and `clear_window` the lines. Special tokens of models are taken out
+    of everything, whoever wrote them.
     """
 
-    def __init__(self, actions: ActionFormat, tools: Toolset, *, lines: int = 50) -> None:
+    def __init__(self, actions: ActionFormat, tools: Toolset, *, lines: int = 50, tokens: int = 1_000_000) -> None:
         self._actions = actions
         self._tools = tools
         self._most = lines
+        self._most_tokens = tokens
+        self._tokens = 0  # of the lines
         self._state: dict[str, Any] = {}
         self._lines: list[WorldLine] = []
         self._gone = 0  # lines that have left: they and those in the window are numbered from the first on
@@ -67,16 +71,18 @@ class RollingWindow:
         self._turn = Transcript(self._actions, self._tools)
         self._head = ""  # what is above the lines while the turn is open
         self._window_end = self._placed = -1  # numbers of lines: -1 while the turn has no messages
+        self._left = self._most_tokens  # tokens of what the turn may still show of the world
 
-    def __len__(self) -> int:
-        """How many lines it has."""
-        return len(self._lines)
+    def has_room(self, lines: int) -> bool:
+        """Whether so many more lines fit in, and a quarter of its tokens."""
+        return len(self._lines) + lines < self._most and self._tokens < self._most_tokens * 3 // 4
 
     def observe(self, item: AnyEntry | WorldLine) -> None:
         """Take in one more entry, or a line of the world."""
         if isinstance(item, WorldLine):
             text = scrub(item.text)
             self._lines.append(item if text == item.text else msgspec.structs.replace(item, text=text))
+            self._tokens += estimate_text(_said(self._lines[-1]))
             self._trim()
             return
         self._ids.append(item.id)
@@ -179,13 +185,18 @@ class RollingWindow:
             self._turn.observe(SystemEntry(id=entry_id, text=_PLACE[0].text, by_operator=True))
         elif meanwhile := self._meanwhile(until):
             self._turn.observe(SystemEntry(id=entry_id, text=meanwhile, by_operator=True))
+            self._left = max(self._left - estimate_text(meanwhile), 0)
         self._placed = max(self._placed, until)
 
     def _meanwhile(self, until: int) -> str:
         """What the world has shown since the last reply, but for what results have; empty: nothing."""
         lines = self._lines[max(self._placed - self._gone, 0) : max(until - self._gone, 0)]
         said = [_said(line) for line in lines if not line.in_result]
-        return "\n".join(["[World, meanwhile]", *said]) if said else ""
+        left, first = self._left, len(said)
+        while first and (left := left - estimate_text(said[first - 1])) >= 0:
+            first -= 1
+        shown = [*([f"({counted(first, 'earlier line')} left out)"] if first else []), *said[first:]]
+        return "\n".join(["[World, meanwhile]", *shown]) if shown else ""
 
     def _remember(self, entry: StateEntry) -> None:
         match entry:
@@ -215,9 +226,12 @@ class RollingWindow:
         """Keep the last lines, while no turn is open that shows them."""
         if self._window_end < 0:
             self._forget(len(self._lines) - self._most)
+            while self._tokens > self._most_tokens and len(self._lines) > 1:
+                self._forget(1)
 
     def _forget(self, count: int) -> None:
         if count > 0:
+            self._tokens -= sum(estimate_text(_said(line)) for line in self._lines[:count])
             del self._lines[:count]
             self._gone += count
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from denizen import Agent, tool
+from denizen.config import Config
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
 from denizen.ports import ActionFormat, Tool, Traits
 from denizen.testing import FakeClock, ScriptedModel
@@ -166,6 +167,7 @@ async def playing(
     began: datetime | None = None,
     user: str = "mason",
     actions: ActionFormat | None = None,
+    config: Config | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Play]:
     """An agent that plays in a world of data, with a scripted model (None: offline), on a clock that runs by itself.
@@ -177,7 +179,7 @@ async def playing(
     folder = agent_folder(tmp_path)
     (folder / "SOUL.md").write_text(soul)
     thinks = "offline" if script is None else model
-    async with Agent(profile="denizen", model=thinks, clock=clock, environ={"HOME": str(tmp_path)}) as agent:
+    async with Agent(config, profile="denizen", model=thinks, clock=clock, environ={"HOME": str(tmp_path)}) as agent:
         session = await agent.open("agent:mason:channel:moo:account:mason@localhost:peer:direct:world")
         character = Character(folder, MooSettings(user=user, **settings))
         log = SessionLog(watcher, folder, agent.record.now, agent.record.redact)

@@ -2,12 +2,15 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.worlds.moo.play import FakeWorld, calls, playing, text
 
 from denizen.actions import Directives
+from denizen.config import Config
+from denizen.config.settings import BudgetSettings
 from denizen.engine.turn import LISTEN_EVERY
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
@@ -264,6 +267,70 @@ async def test_a_bare_line_from_a_result_that_somebody_may_have_written_is_not_s
         play.world.say("Hello.")
         await play.seconds(5)
         assert play.world.sent == ["read sign", "drop lamp"][: 2 if vouches else 1]
+
+
+# What strangers may cost
+
+
+async def test_others_make_it_think_so_often_in_an_hour_and_you_still_may(tmp_path: Path) -> None:
+    async with playing(tmp_path, [text("Hm.")] * 40, world_cycles_per_hour=3, idle_wakeup_seconds=100_000) as play:
+        for _ in range(20):
+            play.world.say("Hey!")
+            await play.seconds(5)
+        assert play.asked == 3
+        [told] = [line for line in play.watcher.told("system") if "world_cycles_per_hour" in line]
+        assert told.startswith("Others' words have made it think 3 times within an hour")
+        play.brain.instruct("Go on.")
+        await play.until(lambda: play.asked == 4)
+        await play.seconds(3600)
+        play.world.say("Hey!")
+        await play.until(lambda: play.asked == 5)
+
+
+async def test_what_it_goes_on_with_for_others_counts_as_theirs(tmp_path: Path) -> None:
+    async with playing(tmp_path, [text("GOAL: please them")] * 40, world_cycles_per_hour=4) as play:
+        for _ in range(10):
+            play.world.say("Hey!")
+            await play.seconds(5)
+        assert play.asked == 4
+
+
+async def test_a_line_is_cut_for_the_model_and_not_for_you(tmp_path: Path) -> None:
+    sign = "x" * 5_000
+    script = [calls("read sign"), text("Long."), text("Long.")]
+    async with playing(tmp_path, script, {"read sign": [sign]}) as play:
+        play.world.say("y" * 9_000)
+        await play.until(lambda: play.asked == 2)
+        assert f"{'y' * 4_000} [cut: 4,000 of 9,000 characters]" in play.model.requests[0].messages[0].text
+        assert result_text(play.model.requests[1]) == f"{'x' * 4_000} [cut: 4,000 of 5,000 characters]"
+        assert play.watcher.told("server") == ["y" * 9_000, sign]
+
+
+async def test_a_budget_that_is_spent_is_said_once_with_what_to_do(tmp_path: Path) -> None:
+    dear = AssistantMessage([Text("Well.")], usage=Usage(input=100, output=20, cost_usd=1.5))
+    config = Config(budget=BudgetSettings(day_usd=1.0))
+    evening = datetime(2026, 11, 21, 23, 30, tzinfo=UTC)
+    async with playing(tmp_path, [dear, text("Good morning.")], config=config, began=evening) as play:
+        for _ in range(20):
+            play.world.say("Hey!")
+            await play.seconds(60)
+        assert play.asked == 1
+        [told] = [line for line in play.watcher.told("system") if "budget" in line]
+        assert "$1.5000 of $1 (budget.day_usd sets it)" in told
+        assert "Set it higher and start again" in told
+        await play.until(lambda: play.asked == 2)
+        assert play.clock.now().date() > evening.date()
+
+
+@pytest.mark.parametrize(("vouches", "secret"), [(True, ""), (False, ""), (False, "open sesame")])
+async def test_a_chain_on_a_server_that_proves_nobody_says_that_it_needs_a_secret(
+    tmp_path: Path, vouches: bool, secret: str
+) -> None:
+    async with playing(tmp_path, [], token_chain=["mason"], chain_secret=secret) as play:
+        play.world.vouches = vouches
+        await play.seconds(5)
+        told = [line for line in play.watcher.told("system") if "chain_secret" in line]
+        assert len(told) == (0 if vouches or secret else 1)
 
 
 # What whoever watches learns of it

@@ -1,5 +1,6 @@
 """What an agent's directory says: its own settings over the home's, and what nobody is asked to trust."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,11 @@ def test_the_chain_of_the_environment_comes_over_the_settings(machine: Machine) 
 def test_a_directory_without_a_soul_is_no_agents(machine: Machine) -> None:
     (machine.folder / "SOUL.md").unlink()
     assert "has no SOUL.md" in machine.refusal()
+
+
+@pytest.mark.parametrize(("own", "most"), [("", math.inf), ("session_usd = 20.0", 20.0)])
+def test_what_its_session_has_cost_ends_a_character_only_where_its_own_setting_says_so(
+    machine: Machine, own: str, most: float
+) -> None:
+    folder = machine.open(own=f'[moo]\nuser = "mason"\n{own}', home="[budget]\nsession_usd = 1.0\nday_usd = 2.0")
+    assert (folder.config.budget.session_usd, folder.config.budget.day_usd) == (most, 2.0)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from denizen.cli.moo.run import OFFLINE
 from denizen.cli.output import write
 from denizen.cli.text import one_line, printable
 from denizen.errors import ConfigError
@@ -11,6 +12,7 @@ from denizen.worlds.assemble import Agent
 from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.folder import SETTINGS, open_folder
 from denizen.worlds.moo.plans import load_plan, plan_problems
+from denizen.worlds.moo.token_pages import avatar
 
 
 @click.command(short_help="Read an agent's directory, and say what is wrong.")
@@ -37,7 +39,10 @@ def check(folder: Path) -> None:
         "session": opened.session_key,
     }
     write("".join(f"{name:9}{printable(text)}\n" for name, text in found.items()))
-    for notice in opened.notices:
+    notices = [*opened.notices]
+    if agent.model.name == "offline" and avatar(settings.user) != avatar(settings.foreman):  # who needs no model
+        notices.append(OFFLINE.format(opened.path / SETTINGS))
+    for notice in notices:
         click.secho(one_line(notice), fg="yellow", err=True)
     wrong = [*character.problems, *plan_problems(opened.path)]
     if not (opened.password or settings.key_file):

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import click
-import msgspec
 
 from denizen.cli.moo.apart import JsonLines, instructed
 from denizen.cli.output import write
@@ -37,10 +36,11 @@ _COLOURS: dict[Kind, str] = {
     "operator": "magenta",
     "patch": "blue",
 }
-_OFFLINE = (
+OFFLINE = (
     "The model is `offline`: rules, no language model. The agent watches and follows the token chain, "
     'and thinks of nothing. To let it think, set a model: `model = "provider:model"` in {}.'
 )
+"""What whoever runs such an agent should know."""
 
 
 class PlainLines:
@@ -113,10 +113,9 @@ async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: b
 @asynccontextmanager
 async def brain_of(folder: AgentFolder, listener: Listener) -> AsyncGenerator[Brain]:
     """The brain of the agent in a directory, which has its session until the context ends."""
-    config = msgspec.structs.replace(folder.loaded.config, mcp={})
-    async with Agent(config, environ=folder.loaded.environ, profile="denizen") as agent:
+    async with Agent(folder.config, environ=folder.loaded.environ, profile="denizen") as agent:
         if agent.model.name == "offline":
-            listener.line("system", _OFFLINE.format(folder.path / "denizen.toml"))
+            listener.line("system", OFFLINE.format(folder.path / "denizen.toml"))
         session = await agent.open(folder.session_key)
         try:
             character = Character(folder.path, folder.settings)

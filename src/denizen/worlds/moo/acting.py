@@ -134,7 +134,8 @@ class Acting:
         lines: list[str] = []
         for number, command in enumerate(commands, 1):
             output = await self.perform(command, in_result=True)
-            lines += [*map(as_shown, output.lines), *([f"({output.problem})"] if output.problem else [])]
+            lines += [as_shown(self._mind.cut(line)) for line in output.lines]
+            lines += [f"({output.problem})"] if output.problem else []
             if is_failure(output):
                 left = len(commands) - number
                 lines += [f"({left} more commands were not sent)"] if left else []

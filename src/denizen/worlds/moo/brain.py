@@ -4,6 +4,7 @@ Seed 000, "The Perception-Action Loop", "The Script Queue", "One LLM Cycle", "Wa
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -51,6 +52,13 @@ GOAL_ONLY = 3
 """Cycles in a row without an action for the goal, until the model is told so, once."""
 OWN_CYCLES = 10
 """Cycles in a row that nothing from outside has caused."""
+HOUR = 3600.0
+"""Seconds in which the cycles that the world has caused are counted."""
+BROKE = "The agent stays in the world, and thinks of nothing. Set it higher and start again; days end at midnight UTC."
+NO_PROOF = (
+    "This server doesn't prove who sends a page, so pages about the token don't count: the chain needs a chain_secret, "
+    "the same for all of it (in group.toml, or [moo] of each agent)."
+)
 NUDGE = "You have a goal, and do nothing for it. Act now, with a call. If the goal is reached, call done."
 
 
@@ -70,9 +78,14 @@ class Brain:
             agent,
             prompt=CharacterPrompt(character),
             tools=Toolset(tools(self)),
-            new_context=partial(RollingWindow, lines=settings.memory_window_lines),
+            new_context=partial(
+                RollingWindow, lines=settings.memory_window_lines, tokens=settings.memory_window_tokens
+            ),
             limits=replace(
-                agent.limits, iterations=settings.tool_calls_per_cycle + 1, answer_tokens=settings.max_tokens
+                agent.limits,
+                iterations=settings.tool_calls_per_cycle + 1,
+                answer_tokens=settings.max_tokens,
+                result_chars=min(agent.limits.result_chars, settings.memory_window_tokens * 3),
             ),
             options={**agent.options, **settings.sampling},
         )
@@ -86,6 +99,9 @@ class Brain:
         self._host = CycleHost(self._acting, self._asks, self._mind.note)
         self._heard: asyncio.Queue[ServerLine | str | None] = asyncio.Queue()
         self._armed = self._is_instructed = False
+        self._armed_by_world = self._is_for_world = False
+        self._for_world: deque[float] = deque(maxlen=settings.world_cycles_per_hour)
+        self._told = set[str]()
         self._rests_until = 0.0
         self._own_cycles = self._idle_cycles = self._wakeups = 0
         self._active_at = self._looked_at = self._clock.monotonic()
@@ -152,6 +168,9 @@ class Brain:
         self._sender.world = world
         self._status = "away"
         self._active_at = self._clock.monotonic()
+        chain = self._mind.chain.chain
+        if chain.members and not (chain.secret or world.vouches):
+            self._tell_once("chain", NO_PROOF)
         await self._mind.step(process_sign_in(self._mind.chain, self._mind.now))
         listening = asyncio.create_task(self._listen(world))
         try:
@@ -225,7 +244,7 @@ class Brain:
         elif not self._acting.script:
             if is_page(line) and self._waits_for_pages:
                 self._mind.is_done = False
-            self._arm(is_page=is_page(line))
+            self._arm(is_page=is_page(line), by_world=True)
 
     def _obey(self, text: str) -> None:
         """An instruction always reaches the model."""
@@ -267,10 +286,34 @@ class Brain:
         """Whether anybody's page is all that can wake it; a worker's chain does that by itself."""
         return not (self._settings.idle_wakeup_seconds or self._mind.chain.chain.is_worker)
 
-    def _arm(self, *, is_page: bool = False) -> None:
+    def _arm(self, *, is_page: bool = False, by_world: bool = False) -> None:
         """Begin a cycle at the next quiet moment, unless this agent doesn't think about such things."""
-        if not (self._mind.is_done or self._only_by_timer):
-            self._armed |= bool(self._settings.idle_wakeup_seconds or self._mind.goal or is_page)
+        thinks = self._settings.idle_wakeup_seconds or self._mind.goal or is_page
+        if not thinks or self._mind.is_done or self._only_by_timer or (by_world and self._has_world_its_share):
+            return
+        self._armed_by_world = by_world and (self._armed_by_world or not self._armed)
+        self._armed = True
+
+    @property
+    def _has_world_its_share(self) -> bool:
+        """Whether the world has caused all the cycles that it may in an hour: strangers don't set the bill."""
+        times, now = self._for_world, self._clock.monotonic()
+        is_used_up = len(times) == times.maxlen and now - times[0] < HOUR
+        if not is_used_up:
+            self._told.discard("share")
+        else:
+            self._tell_once(
+                "share",
+                f"Others' words have made it think {len(times)} times within an hour, and don't for now: "
+                "moo.world_cycles_per_hour sets how often they may.",
+            )
+        return is_used_up
+
+    def _tell_once(self, what: str, text: str) -> None:
+        """Tell whoever watches what keeps it from thinking, once while it lasts."""
+        if what not in self._told:
+            self._told.add(what)
+            self._mind.note(text)
 
     async def _tick(self) -> None:
         """The world is quiet: one thing is done."""
@@ -347,11 +390,15 @@ class Brain:
     # One cycle
 
     def _begin_cycle(self) -> None:
+        is_called = self._is_instructed or self._mind.is_awake
+        self._is_for_world = not is_called and (self._armed_by_world or self._is_for_world)
         self._asks()
         if self._agent.model.name == "offline":
             return
+        if self._is_for_world:
+            self._for_world.append(self._clock.monotonic())
         window = self._mind.session_state.context
-        if isinstance(window, RollingWindow) and len(window) >= self._settings.memory_window_lines - ROOM:
+        if isinstance(window, RollingWindow) and not window.has_room(ROOM):
             self._summary = self._summary or asyncio.create_task(self._summarise())
         self._acting.begin_cycle()
         self._cycle = asyncio.create_task(self._think())
@@ -361,7 +408,7 @@ class Brain:
         try:
             await compact(self._agent, self._session, EventsOnly(self._host.emit))
         except DenizenError as error:
-            self._mind.note(str(error))
+            self._tell_once("budget", str(error))
         finally:
             self._summary = None
 
@@ -378,6 +425,11 @@ class Brain:
                 outcome, result = "llm_failed", RunResult("")
             else:
                 outcome = "dispatched" if acting.acted else "goal_only"
+                if result.stop_reason == "budget":
+                    outcome = "no_budget"
+                    self._tell_once("budget", f"{result.error.replace('budget.session', 'moo.session')} {BROKE}")
+                else:
+                    self._told.discard("budget")
             usage = result.usage
             counts = {conventions.INPUT_TOKENS: usage.input or 0, conventions.OUTPUT_TOKENS: usage.output or 0}
             whole = {"outcome": outcome, "tokens": usage.context, "cost_usd": usage.cost_usd or 0.0}
@@ -386,9 +438,10 @@ class Brain:
         self._active_at = self._clock.monotonic()
         seconds = self._active_at - began
         self._tally = self._tally.after(outcome, usage.context, usage.cost_usd or 0.0, seconds, self._mind.now)
-        self._mind.note(f"[Cycle] duration={seconds:.1f}s tool_calls={acting.acted}")
+        if outcome != "no_budget":
+            self._mind.note(f"[Cycle] duration={seconds:.1f}s tool_calls={acting.acted}")
         await acting.pass_on()
-        if outcome == "llm_failed":
+        if outcome in {"llm_failed", "no_budget"}:
             self._armed, self._rests_until = True, self._active_at + RETRIES
         else:
             self._follow_up()
@@ -404,6 +457,8 @@ class Brain:
         self._own_cycles += 1
         if self._own_cycles > OWN_CYCLES or self._idle_cycles > GOAL_ONLY + 1:
             return
+        if self._is_for_world and self._has_world_its_share:
+            return
         if self._idle_cycles == GOAL_ONLY + 1:
             self._mind.operator(NUDGE)
         self._armed = True
@@ -413,4 +468,4 @@ class Brain:
         if self._is_instructed or self._mind.is_awake:
             self._own_cycles = self._idle_cycles = 0
             self._mind.is_done = False
-        self._armed = self._is_instructed = self._mind.is_awake = False
+        self._armed = self._armed_by_world = self._is_instructed = self._mind.is_awake = False

@@ -1,5 +1,6 @@
 """An agent's directory: where its settings come from, and what it needs to sign in."""
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from denizen.config import Config
 from denizen.config.load import Loaded, load
 from denizen.config.toml import SettingsFile
 from denizen.errors import ConfigError
@@ -41,6 +43,12 @@ class AgentFolder:
     def name(self) -> str:
         """What the agent is called: as its directory."""
         return self.path.name
+
+    @property
+    def config(self) -> Config:
+        """The configuration that it plays with: no servers, and what its session may cost, which is its whole life."""
+        config, most = self.loaded.config, self.settings.session_usd or math.inf
+        return msgspec.structs.replace(config, mcp={}, budget=msgspec.structs.replace(config.budget, session_usd=most))
 
     @property
     def session_key(self) -> str:

@@ -62,7 +62,12 @@ class Mind:
 
     def see(self, text: str, speaker: Speaker, *, in_result: bool = False) -> None:
         """Show the model a line; `in_result`: a tool's result shows it now, and the window when the cycle is over."""
-        self.session_state.observe(WorldLine(text, self._agent.clock.now(), speaker, in_result))
+        self.session_state.observe(WorldLine(self.cut(text), self._agent.clock.now(), speaker, in_result))
+
+    def cut(self, text: str) -> str:
+        """As much of a line as the model sees."""
+        most = self.character.settings.line_characters
+        return text if len(text) <= most else f"{text[:most]} [cut: {most:,} of {len(text):,} characters]"
 
     def tell(self, kind: Kind, text: str) -> None:
         """Tell whoever watches, and the log."""

@@ -42,6 +42,14 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Calls of one cycle; then it ends, and a token that the agent holds is passed on."""
     memory_window_lines: Annotated[int, msgspec.Meta(ge=20)] = 60
     """Lines of the world that the model sees; the older half is summarised ten lines before they are full."""
+    memory_window_tokens: Annotated[int, msgspec.Meta(ge=500)] = 8_000
+    """Tokens of those lines, of the lines that come during a cycle, and about those of one result; older ones go."""
+    line_characters: Annotated[int, msgspec.Meta(ge=80)] = 4_000
+    """Characters of a line of the world that the model sees."""
+    world_cycles_per_hour: _Count = 60
+    """Cycles in an hour that lines of the world cause; then only the timer, the operator and the token begin one."""
+    session_usd: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """US dollars after which the character thinks no more, for good; 0: only `budget.day_usd` counts."""
     clear_window_on_wakeup: bool = True
     """The window is emptied when the timer wakes the agent."""
     idle_wakeup_seconds: _Seconds = 60.0
