@@ -96,6 +96,9 @@ class CheckpointEntry(Entry, frozen=True, kw_only=True, tag="checkpoint"):
 CONTENT_REFUSED = "content_refused"
 """The state which says that the provider refused what came after the last reply: it is left out from then on."""
 
+EARLIER = "earlier"
+"""The state which begins a talk anew at the root, and holds the earlier ones of the session."""
+
 
 class StateEntry(Entry, frozen=True, kw_only=True, tag="state"):
     """A named value that the session carries: a goal, a plan, an approval, the auth profile in use."""

@@ -8,6 +8,7 @@ import stat
 import sys
 import threading
 from collections.abc import AsyncIterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ async def test_an_idle_gateway_loads_only_what_listens(home: Path, environ: dict
     assert "aiohttp.web" in loaded
     unwanted = {
         *("croniter", "genai_prices", "mcp", "prompt_toolkit", "rich", "schemathesis", "tree_sitter", "yaml"),
-        *("denizen.checkpoints", "denizen.models.failure_words", "denizen.tools.mcp", "denizen.worlds.code"),
+        *("denizen.models.failure_words", "denizen.tools.mcp", "denizen.worlds.code"),
     }
     assert loaded & unwanted == set()
 
@@ -117,20 +118,33 @@ async def test_files_that_are_mentioned_go_along(
     assert len(model.requests) == 2
 
 
-async def test_chat_answers_commands_that_the_gateway_does_not_know_by_itself(
+async def test_chat_passes_commands_on_and_an_unknown_one_is_not_said_to_the_model(
     gateway: GatewayProgram, denizen: Run, model: Model
 ) -> None:
     model.plays("It is in /etc.", "A file.")
     ran = await asyncio.to_thread(
-        denizen, "chat", "--gateway", piped="/help\n/undo\n/hlep me\nWhere?\n/etc/hosts\n/approve\n"
+        denizen, "chat", "--gateway", piped="/help\n/hlep me\nWhere?\n/etc/hosts\n/approve\n/UNDO\n"
     )
-    assert ran.out.splitlines() == ["It is in /etc.", "A file.", "Nothing waits here for an approval."], ran.err
-    assert "/stop [all]" in ran.err
-    assert "/undo isn't available in a chat with the gateway." in ran.err
-    assert "error: There is no /hlep, and nothing was sent." in ran.err
-    assert ran.status == 2, "not all was sent"
-    ran = await asyncio.to_thread(denizen, "chat", "--gateway", piped="/help\n")
-    assert ran.status == 0, ran.err
+    told = ["There is no /hlep. Did you mean /help?", "It is in /etc.", "A file."]
+    assert ran.out.splitlines()[-5:] == [*told, "Nothing waits here for an approval.", "Undone: /etc/hosts"], ran.err
+    assert "/stop [all]" in ran.out
+    assert ran.status == 0
+
+
+async def test_new_talk_is_begun_and_the_one_before_listed_by_its_title(
+    gateway: GatewayProgram, denizen: Run, model: Model
+) -> None:
+    model.plays("Noted.", "Which?")
+    for words, reply in (("The word is plum.", "Noted.\n"), ("/new", "Begun anew."), ("The word?", "Which?\n")):
+        assert (await asyncio.to_thread(denizen, "send", words)).out.startswith(reply)
+    assert "plum" not in model.told()
+    listed = (await asyncio.to_thread(denizen, "sessions", "list")).out.splitlines()
+    [(now, before)] = [(line, after) for line, after in pairwise(listed) if "--at" in after]
+    assert ("The word?" in now, "The word is plum." in before) == (True, True)
+    at = before.split("--at ")[1].split()[0]
+    name = now.split()[0]
+    assert (await asyncio.to_thread(denizen, "sessions", "fork", name, "plum", "--at", at)).status == 0
+    assert "Noted." in (await asyncio.to_thread(denizen, "sessions", "show", "plum")).out
 
 
 async def test_answer_that_another_program_sends_waits_for_what_comes_next(
@@ -204,6 +218,7 @@ async def test_stop_is_heard_while_a_reply_is_awaited(
     await asyncio.to_thread(screen.shows, "Well")
     screen.enter("who am I?")
     await asyncio.to_thread(screen.shows, "Ann.")
+    await asyncio.to_thread(wait_until, lambda: not screen.echoes)  # until the prompt is back, the terminal takes keys
     screen.type("\x04")
     assert await asyncio.to_thread(screen.end) == 0
 

@@ -11,7 +11,7 @@ from tests.engine.scene import Host
 
 from denizen import Agent, run_agent
 from denizen.checkpoints import Conflict
-from denizen.engine.undo import INTENDED, redo, return_to, undo
+from denizen.engine.undo import INTENDED, redo, return_to, undo, undo_unchanged
 from denizen.entries import AnyEntry, CheckpointEntry, StateEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, ToolCall
@@ -169,6 +169,49 @@ async def test_a_file_that_both_changed_is_a_conflict_and_nothing_is_touched(
     assert files(project) == {"a.txt": "two", "kept.txt": "the user's"}
     await undo(agent.record, session, force=True)
     assert files(project) == {"kept.txt": "the user's"}
+    await session.close()
+
+
+async def test_what_others_changed_between_the_steps_of_a_turn_that_changed_nothing_stays(
+    agent_of: MakeAgent, project: Path
+) -> None:
+    step = AssistantMessage([ToolCall("c", "write", {"path": "kept.txt", "content": "x"})], stop_reason="tool_calls")
+    looks = [AssistantMessage([ToolCall("c", "write", {"path": "/x", "content": ""})], stop_reason="tool_calls")] * 2
+    agent = agent_of(looks[0], edits(project / "kept.txt", "another's", looks[1]), "done", step, "wrote")
+    session = await talk(agent, "first")
+    await undo(agent.record, session)
+    assert said(session) == []
+    assert files(project) == {"kept.txt": "another's"}
+    await session.close()
+
+
+async def test_undo_may_leave_what_somebody_changed_since_and_take_back_the_rest(
+    agent_of: MakeAgent, project: Path
+) -> None:
+    both = AssistantMessage(
+        [ToolCall(f"c-{name}", "write", {"path": name, "content": "agent's"}) for name in ("a.txt", "b.txt")],
+        stop_reason="tool_calls",
+    )
+    agent = agent_of(both, "wrote")
+    session = await talk(agent, "first")
+    (project / "a.txt").write_text("mine now")
+    assert await undo_unchanged(agent.record, session, by="m1") == ("first", ["a.txt"])
+    assert said(session) == []
+    assert files(project) == {"a.txt": "mine now", "kept.txt": "the user's"}
+    await redo(agent.record, session)
+    assert files(project) == {"a.txt": "mine now", "b.txt": "agent's", "kept.txt": "the user's"}
+    await session.close()
+
+
+async def test_undo_for_a_message_is_done_once(agent_of: MakeAgent, project: Path) -> None:
+    agent = agent_of(*writes("a.txt", "one"), *writes("a.txt", "two"))
+    session = await talk(agent, "first", "second")
+    for _ in range(2):
+        await undo_unchanged(agent.record, session, by="m1")
+        assert said(session) == ["first"]
+        assert (project / "a.txt").read_text() == "one"
+    await undo_unchanged(agent.record, session, by="m2")
+    assert said(session) == []
     await session.close()
 
 

@@ -17,10 +17,10 @@ from denizen.cli.text import cut, one_line
 from denizen.cli.turns import opened, turn_of
 from denizen.config.load import Loaded
 from denizen.engine.resume import nothing_left, question_of, unfinished
-from denizen.entries import AnyEntry, AssistantEntry, EndEntry, UserEntry
+from denizen.entries import AnyEntry, AssistantEntry, UserEntry
 from denizen.errors import ConfigError, DenizenError
 from denizen.events import Notice, TurnStop
-from denizen.messages import Text, Usage, UserMessage, UserPart
+from denizen.messages import Text, UserMessage, UserPart
 from denizen.ports import Session
 from denizen.sessions import new_name
 from denizen.worlds.server_prompts import prompt_said
@@ -157,14 +157,6 @@ class Conversation:
             with self.host() as host:
                 host.emit(Notice("The last turn was left unfinished: /continue goes on with it.", "warning"))
         return None
-
-    def used(self) -> tuple[int, Usage, int]:
-        """The turns of the session, what they used, and the tokens of its context in the last call."""
-        turns = [entry for entry in self.entries if isinstance(entry, EndEntry)]
-        total = Usage()
-        for entry in turns:
-            total = total.plus(entry.usage)
-        return len(turns), total, turns[-1].last_call_usage.context if turns else 0
 
     async def _leave(self) -> None:
         self._session = None

@@ -4,10 +4,10 @@ import re
 import shlex
 from typing import Any
 
-from denizen.cli.text import cut, one_line, printable, usage_parts
+from denizen.cli.text import cut, one_line, printable
 from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult, ToolEnd, TurnParked
 from denizen.messages import AssistantMessage
-from denizen.plural import counted
+from denizen.plural import counted, usage_parts
 from denizen.sessions import short_name
 
 _EXIT_CODE = re.compile(r"^\[(exit code [^\]]*)\]$", re.MULTILINE)

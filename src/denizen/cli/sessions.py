@@ -17,7 +17,7 @@ import msgspec
 
 from denizen.cli.home import home, store
 from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json, write_markdown
-from denizen.cli.text import cut, printable, shorten, usage_parts, width
+from denizen.cli.text import cut, printable, shorten, width
 from denizen.clock import SystemClock
 from denizen.config.home import user_folder
 from denizen.entries import (
@@ -34,6 +34,7 @@ from denizen.entries import (
 )
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, AssistantPart, Document, Text, Thinking, ToolCall, UserPart
+from denizen.plural import usage_parts
 from denizen.ports import SessionInfo
 from denizen.sessions import new_name, short_name
 from denizen.sessions.spend_file import SpendFile
@@ -78,6 +79,7 @@ def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> No
             cost = f"${info.cost_usd:.4f}" if info.cost_usd else ""
             ended = info.stop_reason.replace("_", " ")
             rows.append((name, when, info.model, tokens, cost, ended, _folder(info.workspace), info.title))
+            rows += [(f"  --at {talk.head}", "", "", "", "", "", "", talk.title) for talk in info.earlier]
         print_table(
             ("name", "when", "model", "tokens", "cost", "ended", "folder", "title"),
             rows,

@@ -1,7 +1,5 @@
 """The slash commands of `denizen chat`."""
 
-import difflib
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -9,16 +7,13 @@ import click
 
 from denizen.cli.conversation import Conversation
 from denizen.cli.output import say
-from denizen.cli.text import one_line, printable, usage_parts
+from denizen.cli.text import one_line, printable
 from denizen.engine.compact import compact
 from denizen.engine.undo import redo, undo
-from denizen.entries import AssistantEntry
 from denizen.events import TurnStop
-from denizen.plural import counted
 from denizen.sessions import short_name
+from denizen.worlds.commands import split_command, unknown_command, usage_text, without_escape
 from denizen.worlds.server_prompts import SERVER_PROMPT
-
-_COMMAND = re.compile(r"/([a-z]+)(?:[^\S\n]+(.*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +27,18 @@ class SlashCommand:
 
 def is_command(text: str) -> bool:
     """Whether it looks like a slash command, as `/etc/hosts` and several lines don't."""
-    return bool(_COMMAND.fullmatch(text.strip()) or SERVER_PROMPT.fullmatch(text.strip()))
+    text = text.strip()
+    return bool(("\n" not in text and split_command(text)[0]) or SERVER_PROMPT.fullmatch(text))
 
 
 async def respond(chat: Conversation, text: str) -> TurnStop | None:
     """Run what looks like a slash command, give the rest to the agent; how the turn ended, if one ran."""
-    match = _COMMAND.fullmatch(text.strip())
-    if match is None:
-        return await chat.say(text)
-    name, argument = match[1], (match[2] or "").strip()
+    name, argument = split_command(text)
+    if not name or "\n" in text.strip():
+        return await chat.say(without_escape(text))
     if name in COMMANDS:
         return await COMMANDS[name].run(chat, argument)
-    near = difflib.get_close_matches(name, COMMANDS, 1)
-    _print(f"There is no /{name}." + (f" Did you mean /{near[0]}?" if near else " /help lists the commands."))
+    _print(unknown_command(name, COMMANDS))
     return None
 
 
@@ -52,6 +46,7 @@ async def _help(_: Conversation, __: str) -> None:
     for command in COMMANDS.values():
         _print(f"{command.usage:18} {command.does}")
     _print("/SERVER:PROMPT words  says a prompt of an MCP server, filled in with the words")
+    _print("//word                 says /word to the agent")
     _print("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
     _print("What you enter while the agent works is passed on to it; ↑ takes back what it hasn't got yet.")
     _print("Ctrl-C stops it, and what it hadn't got yet is at the prompt again. Ctrl-D leaves.")
@@ -77,11 +72,7 @@ async def _sessions(chat: Conversation, name: str) -> TurnStop | None:
 
 async def _usage(chat: Conversation, _: str) -> None:
     session = await chat.session()
-    turns, total, context = chat.used()
-    window = chat.agent.model.limits(session.key).window
-    answers = [entry.message for entry in chat.entries if isinstance(entry, AssistantEntry)]
-    parts = [counted(turns, "turn"), *usage_parts(total, answers), f"context {context:,} of {window:,} tokens"]
-    _print(" · ".join(parts))
+    _print(usage_text(session.entries, chat.agent.model.limits(session.key).window))
 
 
 async def _output(chat: Conversation, number: str) -> None:

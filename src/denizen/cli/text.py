@@ -1,12 +1,6 @@
 """Text for a terminal: safe to print there, and no wider than it looks."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
 from denizen.printable import printable
-
-if TYPE_CHECKING:
-    from denizen.messages import AssistantMessage, Usage
 
 UNLIMITED = 100_000
 """Cells of a line in a pipe: more than is ever needed."""
@@ -68,16 +62,3 @@ def shorten(text: str, *, lines: int, characters: int, how: str) -> str:
     """The beginning of a long text, and how much is missing; `how` says what shows the rest."""
     kept = "\n".join(text.split("\n")[:lines])[:characters]
     return text if len(kept) == len(text) else f"{kept}\n… {len(text) - len(kept):,} more characters: {how}"
-
-
-def usage_parts(usage: "Usage", answers: "Iterable[AssistantMessage]" = ()) -> list[str]:
-    """Tokens and cost, as far as they are known; cached tokens are those of all the answers."""
-    cached = sum(answer.usage.cache_read or 0 for answer in answers)
-    parts: list[str] = []
-    if usage.input is not None or usage.output is not None:
-        parts.append(f"{usage.input or 0:,} in + {usage.output or 0:,} out")
-    if cached := cached or usage.cache_read:
-        parts.append(f"{cached:,} cached")
-    if usage.cost_usd:
-        parts.append(f"${usage.cost_usd:.4f}")
-    return parts

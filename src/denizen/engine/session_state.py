@@ -72,6 +72,9 @@ IN_SIGHT = "in_sight"
 RECALLED = "recalled"
 """The state entry that holds what earlier sessions left for a task, as lines: the user's private data."""
 
+MODEL = "model"
+"""The state entry that names the model of the session's turns from here on, where it isn't the agent's."""
+
 UNSUMMARISED = "unsummarised"
 """The state entry that holds how large the context was, in tokens, when no summary of it could be made."""
 
@@ -235,6 +238,7 @@ class SessionState:
         self._is_subagent = False
         self.user_words = UserWords()
         self.acted_by = ""
+        self.model = ""
         self.prompt_tokens = 0
         self.unsummarised = self.overestimate = 0
         self.last_usage: Usage | None = None
@@ -402,6 +406,8 @@ class SessionState:
         elif entry.name == RECALLED:
             self._seen_traits |= traits_of_facts(entry.value)
             self._unseen += entry.read(list[str]) or []
+        elif entry.name == MODEL:
+            self.model = entry.read(str) or ""
         elif entry.name == UNSUMMARISED:
             self.unsummarised = entry.read(int) or 0
 

@@ -29,9 +29,10 @@ INTENDED = "undo"
 
 class HeadMove(msgspec.Struct, frozen=True, omit_defaults=True):
     """To which entry the head goes, and what becomes of the files: those that changed between the snapshots of `ours`
-    (all, where there are none) become as they are in `snapshot`, unless they differ from `expect` by now.
+    (all, where there are none) become as they are in `snapshot`, unless they differ from `expect` by now. Those in
+    `but` stay as they are.
 
-    The model then reads `told`; `back` takes the move back.
+    The model then reads `told`; `back` takes the move back. `by` is the message that asks for it, if any.
     """
 
     to: str
@@ -40,21 +41,45 @@ class HeadMove(msgspec.Struct, frozen=True, omit_defaults=True):
     ours: list[Pair] = []
     told: str = ""
     back: "HeadMove | None" = None
+    but: Sequence[str] = ()
+    by: str = ""
 
 
-async def undo(agent: AgentRecord, session: Session, *, force: bool = False) -> str:
+async def undo(
+    agent: AgentRecord, session: Session, *, force: bool = False, but: Sequence[str] = (), by: str = ""
+) -> str:
     """Take the last turn back, also one that isn't over; returns what the user had said in it.
 
-    The files that it changed become what they were before. Raises DenizenError where there is nothing to undo, or the
-    user has changed the same files meanwhile and it isn't forced; then everything stays as it is.
+    The files that it changed become what they were before, except those in `but`. Raises DenizenError where there is
+    nothing to undo, or the user has changed the same files meanwhile and it isn't forced; then everything stays as it
+    is.
     """
     first = _last_turn(session.entries)
     if first is None:
         raise DenizenError("There is nothing to undo.")
     before, said = session.entries[first - 1].id, _user_text(session.entries[first])
     await _snapshot_open_turn(agent.checkpoints, session)
-    await take_back(agent.checkpoints, session, span_of(session.entries[first:]), to=before, force=force)
+    span = span_of(session.entries[first:])
+    await take_back(agent.checkpoints, session, span, to=before, force=force, but=but, by=by)
     return said
+
+
+async def undo_unchanged(agent: AgentRecord, session: Session, *, by: str) -> tuple[str, Sequence[str]]:
+    """Take the last turn back, and its files but those that somebody changed since: what was said in it, and these.
+
+    Done once for the message `by`. Raises DenizenError as `undo` does.
+    """
+    last = session.entries[-1]
+    if isinstance(last, StateEntry) and last.name == UNDONE and (move := last.read(HeadMove)) and move.by == by:
+        return "", move.but
+    left = list[str]()
+    while True:
+        try:
+            return await undo(agent, session, but=left, by=by), left
+        except Conflict as why:
+            if {*why.paths} <= {*left}:
+                raise
+            left += why.paths
 
 
 async def redo(agent: AgentRecord, session: Session, *, force: bool = False) -> str:
@@ -77,19 +102,21 @@ async def take_back(
     to: str,
     told: str = "",
     force: bool = False,
+    but: Sequence[str] = (),
+    by: str = "",
 ) -> None:
-    """Undo what was done to files, move the head to the entry `to`, and tell the model where there is something to be
-    `told`; `redo` takes it back. Raises DenizenError as `undo` does.
+    """Undo what was done to files but those in `but`, move the head to the entry `to`, and tell the model where there
+    is something to be `told`; `redo` takes it back. Raises DenizenError as `undo` does.
     """
     with _with_force_hint():
-        if done.first == done.last:
-            move = HeadMove(to, told=told, back=HeadMove(session.head))
+        if not done.ours:
+            move = HeadMove(to, told=told, back=HeadMove(session.head, by=by))
         else:
             kept = _required(checkpoints)
-            if not force:
+            if not (force or but):  # what is left out was in conflict
                 await kept.ours_alone(done)
-            back = HeadMove(session.head, await kept.snapshot(), done.first, done.ours)
-            move = HeadMove(to, done.first, done.last, done.ours, told, back)
+            back = HeadMove(session.head, await kept.snapshot(), done.first, done.ours, but=but, by=by)
+            move = HeadMove(to, done.first, done.last, done.ours, told, back, but)
         await _carry_out(checkpoints, session, move, force=force)
 
 
@@ -162,7 +189,9 @@ async def _carry_out(checkpoints: Checkpoints | None, session: Session, move: He
 async def _apply(checkpoints: Checkpoints | None, session: Session, move: HeadMove) -> None:
     if move.snapshot:
         kept = _required(checkpoints)
-        await kept.restore(move.snapshot, expect=move.expect, only=await kept.touched(move.ours))
+        ours = {*await kept.touched(move.ours)}
+        if not move.but or ours - {*move.but}:
+            await kept.restore(move.snapshot, expect=move.expect, only=ours - {*move.but})
     await session.move_head(move.to)
     if move.told:
         await session.append(SystemEntry(text=move.told))

@@ -25,7 +25,7 @@ from denizen.ports.policy import Decision, Policy, Verdict
 from denizen.ports.prompt import PromptBuilder, SystemPrompt, ToolGuide
 from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, QueuedTurn, TurnHandler, TurnQueue
 from denizen.ports.sandbox import Sandbox, Sandboxed
-from denizen.ports.session import Session, SessionInfo, SessionStore
+from denizen.ports.session import Session, SessionInfo, SessionStore, Talk
 from denizen.ports.tool import (
     EFFECTS,
     UNTRUSTED,
@@ -113,6 +113,7 @@ __all__ = [
     "Stop",
     "StreamFilter",
     "SystemPrompt",
+    "Talk",
     "Tool",
     "ToolContext",
     "ToolGuide",

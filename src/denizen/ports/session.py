@@ -52,10 +52,18 @@ class Session(Protocol):
         ...
 
 
+class Talk(msgspec.Struct, frozen=True):
+    """An earlier talk of a session that began anew: a branch that ends with the entry `head`."""
+
+    title: str
+    head: str
+
+
 class SessionInfo(msgspec.Struct, frozen=True):
     """A line of the index. `updated` is seconds since the epoch; `tokens` is the context after the last call.
 
-    `stop_reason` is how the last turn ended, or `parked` or `unfinished` where it hasn't.
+    `stop_reason` is how the last turn ended, or `parked` or `unfinished` where it hasn't. `earlier` are the talks
+    before the one that the title is of, the latest first.
     """
 
     key: str
@@ -68,6 +76,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     tokens: int = 0
     stop_reason: str = ""
     cost_usd: float = 0.0
+    earlier: Sequence[Talk] = ()
 
 
 class SessionStore(Protocol):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, BinaryIO, NamedTuple
@@ -11,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from denizen.entries import (
+    EARLIER,
     AnswerEntry,
     AnyEntry,
     AssistantEntry,
@@ -18,11 +20,12 @@ from denizen.entries import (
     ParkedEntry,
     SessionEntry,
     StartedEntry,
+    StateEntry,
     ToolEntry,
     UserEntry,
 )
 from denizen.messages import Text, UserMessage
-from denizen.ports import SessionInfo
+from denizen.ports import SessionInfo, Talk
 from denizen.sessions.codec import ENTRY, UNREADABLE
 from denizen.sessions.key import key_of
 
@@ -30,6 +33,7 @@ _WINDOW = 64 * 1024  # bytes looked at, at first at the end
 _FURTHEST = 64 * _WINDOW  # bytes looked at to find how the last turn ended; and the longest line that is looked at
 _FIRST_LINES = 100  # lines in which the first message is looked for
 _TITLE = 80  # characters
+_BEGUN_ANEW = f'"name":"{EARLIER}","value":[{{"title":'.encode()
 _OF_A_TURN = re.compile(rb'^\{"type":"(user|assistant|started|tool|parked|answer)"')
 
 
@@ -52,7 +56,8 @@ def summarise(path: Path) -> SessionInfo:
     """What the index says of a session. What damage hides is left out. Raises OSError."""
     with path.open("rb") as file:
         stat = os.fstat(file.fileno())
-        header, title = _read_beginning(file)
+        begins, earlier = _latest_talk(file, stat.st_size)
+        header, title = _read_beginning(file, begins)
         reach = min(stat.st_size, _WINDOW)
         ending = _read_ending(os.pread(file.fileno(), reach, stat.st_size - reach))
         while not ending.end and reach < min(stat.st_size, _FURTHEST):
@@ -70,6 +75,7 @@ def summarise(path: Path) -> SessionInfo:
         tokens=end.last_call_usage.context if end else 0,
         stop_reason=ending.unended or (end.stop_reason if end else ""),
         cost_usd=(end.usage.cost_usd if end else None) or 0.0,
+        earlier=earlier,
     )
 
 
@@ -81,7 +87,9 @@ def with_entry(info: SessionInfo, entry: AnyEntry, size: int) -> SessionInfo:
         case SessionEntry():
             return replace(info, workspace=entry.workspace, profile=entry.profile)
         case UserEntry():
-            return replace(info, title=info.title or _title(entry.message), stop_reason="unfinished")
+            return replace(info, title=info.title or title_of(entry.message), stop_reason="unfinished")
+        case StateEntry(name=name) if name == EARLIER:
+            return replace(info, title="", earlier=entry.read(list[Talk]) or ())
         case AssistantEntry() | StartedEntry() | ToolEntry() | AnswerEntry():
             return replace(info, stop_reason="unfinished")
         case ParkedEntry():
@@ -93,21 +101,35 @@ def with_entry(info: SessionInfo, entry: AnyEntry, size: int) -> SessionInfo:
             return info
 
 
-def _read_beginning(file: BinaryIO) -> tuple[SessionEntry | None, str]:
-    """The header, and the title: what the user said first, without what a host adds, such as the form of an answer."""
+def _latest_talk(file: BinaryIO, size: int) -> tuple[int, Sequence[Talk]]:
+    """Where the latest talk begins in the file, and those before it; of a long one that isn't looked for."""
+    reach = min(size, _FURTHEST)
+    data = os.pread(file.fileno(), reach, size - reach)
+    start = data.rfind(b"\n", 0, max(data.rfind(_BEGUN_ANEW), 0)) + 1
+    entry = _entry(data[start:].partition(b"\n")[0]) if start else None
+    if isinstance(entry, StateEntry) and entry.name == EARLIER:
+        return size - reach + start, entry.read(list[Talk]) or ()
+    return 0, ()
+
+
+def _read_beginning(file: BinaryIO, begins: int) -> tuple[SessionEntry | None, str]:
+    """The header, and the title of the talk that begins there in the file: what the user said first, without what a
+    host adds, such as the form of an answer.
+    """
     header = None
     for _ in range(_FIRST_LINES):
         match _entry(line := file.readline(_FURTHEST)):
             case SessionEntry() as header:
-                pass
-            case UserEntry(message=message) if title := _title(message):
+                file.seek(max(begins, file.tell()))
+            case UserEntry(message=message) if title := title_of(message):
                 return header, title
             case None if not line:
                 break
     return header, ""
 
 
-def _title(message: UserMessage) -> str:
+def title_of(message: UserMessage) -> str:
+    """A talk's title, by its first message."""
     first = next((part.text for part in message.content if isinstance(part, Text) and part.text.strip()), "")
     words = "".join(filter(str.isprintable, " ".join(first[: 4 * _TITLE].split())))
     return words if len(words) <= _TITLE else words[: _TITLE - 1] + "…"

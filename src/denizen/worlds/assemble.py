@@ -454,6 +454,10 @@ class Agent:
         there._hold(made)  # noqa: SLF001
         return there
 
+    def record_with(self, model: str) -> AgentRecord:
+        """The record with another model, which is closed with this agent. Raises ConfigError."""
+        return self._subagents.with_model(self.record, model)
+
     async def leave(self, session: Session) -> None:
         """Close a session that was opened here; one that has nothing but its header isn't kept."""
         await leave_session(self.record, session)

@@ -53,6 +53,12 @@ class Subagents:
         )
         return replace(agent, tools=tools, model=model, prompt=prompt, limits=limits)
 
+    def with_model(self, agent: AgentRecord, name: str) -> AgentRecord:
+        """The agent with another model. Raises ConfigError."""
+        model = self._model(name)
+        prompt = agent.prompt.for_agent(tools=[tool.name for tool in agent.tools.listed], model=model.name)
+        return replace(agent, model=model, prompt=prompt)
+
     def _model(self, name: str) -> KnownModel:
         if name not in self._models:
             config = msgspec.structs.replace(self._config, model=name)

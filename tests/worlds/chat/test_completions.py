@@ -24,9 +24,10 @@ from denizen.events import Done, StreamEvent, TextDelta
 from denizen.messages import AssistantMessage, Document, Image, Text, Thinking, ToolResult, UserMessage
 from denizen.ports import ModelRequest, Schema, Traits
 from denizen.testing import ScriptedModel
-from denizen.worlds.chat.gateway import COMMANDS, Gateway
+from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.stream import QUIET
 from denizen.worlds.chat.http.turns import Conversation, Reply, answer
+from denizen.worlds.chat.questions import NOTHING_WAITS
 from denizen.worlds.chat.server import listening
 from denizen.worlds.chat.token import read_token
 
@@ -448,7 +449,7 @@ async def test_owner_approves_what_another_session_asks(serve: Serve, home: Path
 async def test_commands_are_not_said_to_the_model(serve: Serve, home: Path) -> None:
     held = Held("never said")
     async with serve(held) as scene, sdk(scene, home, "ann") as client:
-        assert (await chat(client, user("/deny"))).choices[0].message.content == COMMANDS["/deny"]
+        assert (await chat(client, user("/deny"))).choices[0].message.content == NOTHING_WAITS
         asked = asyncio.create_task(chat(client, user("a fruit?")))
         await held.begun.wait()
         assert (await chat(client, user("/stop"))).choices[0].message.content == "Stopped."

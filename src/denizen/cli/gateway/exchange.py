@@ -15,10 +15,10 @@ from denizen.cli.gateway.client import Client
 from denizen.cli.output import say, write
 from denizen.cli.text import printable
 from denizen.clock import Clock, SystemClock
-from denizen.worlds.chat.gateway import COMMANDS, split_command
 from denizen.worlds.chat.outbound import ALSO
 from denizen.worlds.chat.questions import may_be_answer
 from denizen.worlds.chat.server import GatewayAway
+from denizen.worlds.commands import split_command
 
 _WAIT = 30
 """Seconds that one request waits for a reply."""
@@ -79,7 +79,7 @@ class Exchange:
                 if _answers(reply, message_id):
                     yield reply
                     return
-        is_command = split_command(text)[0] in COMMANDS or may_be_answer(text)
+        is_command = split_command(text)[0] == "stop" or may_be_answer(text)
         waited = False
         while True:
             found = await self._answered(self.replies)

@@ -31,7 +31,9 @@ UNASKED = (Rule(tool="web_search", decide="allow"), Rule(tool="web_fetch", decid
 
 WORLD = World(
     "gateway",
-    Profile("gateway", Native(), partial(Transcript, keep=4), tools=_tools, identity=CHAT, notes=True, rules=UNASKED),
+    Profile(
+        "gateway", Native(), partial(Transcript, keep=4), _tools, CHAT, checkpoints=True, notes=True, rules=UNASKED
+    ),
     settings=GatewaySettings,
     only_here=(
         "Only the gateway can go on with it: it has the tools, and sends the reply. Start it if it doesn't run, and "

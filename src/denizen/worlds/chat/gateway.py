@@ -18,7 +18,7 @@ from denizen.ports import Answer, Channel, InboundMessage, OutboundMessage, Park
 from denizen.sessions import SessionKey
 from denizen.sessions.key import bounded
 from denizen.trusted.session_files import SessionFiles
-from denizen.worlds.chat import ledger, outbound, questions, spawn
+from denizen.worlds.chat import commands, ledger, outbound, questions, spawn
 from denizen.worlds.chat.cron import Cron
 from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.heartbeat import Heartbeat
@@ -31,15 +31,11 @@ from denizen.worlds.chat.relay import SideChannel
 from denizen.worlds.chat.run_options import RunOptions, has_attachments
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.turn_runner import TurnRunner
+from denizen.worlds.commands import split_command, without_escape
 from denizen.worlds.server_prompts import says_prompt
 from denizen.worlds.world import AgentHandle
 
-COMMANDS = {
-    "/stop": "Nothing runs here that could be stopped. `/stop all` also stops subagents in the background.",
-    "/approve": questions.NOTHING_WAITS,
-    "/deny": questions.NOTHING_WAITS,
-}
-"""What overtakes all messages, and the reply where there is nothing to control."""
+_NOTHING_RUNS = "Nothing runs here that could be stopped. `/stop all` also stops subagents in the background."
 MAX_KEY_CHARS = 2000
 """Characters of a session's key: an index of PostgreSQL takes no more than 2,704 bytes."""
 _DAY = 86_400.0
@@ -152,33 +148,42 @@ class Gateway:
     async def accept(self, message: InboundMessage) -> bool:
         """Take a message in; False: it was accepted before.
 
-        `/stop`, `/approve` and `/deny`, with words after them, overtake all messages; `/stop all` also stops the
-        subagents in the background.
+        Commands of `COMMANDS` are obeyed; those that need no turn of their own overtake all messages.
         """
         message = _with_bounded_ids(message)
         if message.channel == ledger.SYSTEM:
             return await self.queue.put(message)
-        word, words = split_command(message.content)
-        if word == "/stop":
-            stops_all = words.lower() == "all"
-            return bool(
-                await self._control(
-                    message,
-                    lambda _: questions.Reading(COMMANDS[word], message.session_key),
-                    Stop(),
-                    subagents=stops_all,
-                )
-            )
-        if questions.may_be_answer(message.content):
-            may_answer = partial(self._may_answer, message)
-            read = partial(questions.read_answer, message=message, may_answer=may_answer)
-            if (new := await self._control(message, read)) is not None:
-                return new
+        if (new := await self._obey(message)) is not None:
+            return new
+        message = msgspec.structs.replace(message, content=without_escape(message.content))
         self.last_chat.remember(message)
         waits = has_attachments(message) or says_prompt(self.agent, message.content)
         new = await self.queue.put(message, waits=waits)
         if new and self.settings.when_busy.get(message.channel) != "interrupt":
             await self._tell_what_waits(message)
+        return new
+
+    async def _obey(self, message: InboundMessage) -> bool | None:
+        """Accept a message that is a command, or answers a question; None: it is one like any other."""
+        name, words = split_command(message.content)
+        if name == "stop":
+            nothing, stops_all = questions.Reading(_NOTHING_RUNS, message.session_key), words.lower() == "all"
+            return await self._control(message, lambda _: nothing, Stop(), subagents=stops_all)
+        if questions.may_be_answer(message.content):
+            may_answer = partial(self._may_answer, message)
+            read = partial(questions.read_answer, message=message, may_answer=may_answer)
+            return await self._control(message, read)
+        if not name:
+            return None
+        is_owner = self.is_owner(message)
+        reply = await commands.reply_at_once(self.agent, self.database, message, is_owner=is_owner)
+        if reply is not None:
+            return await self._control(message, lambda _: questions.Reading(self.agent.record.redact(reply)))
+        queued = msgspec.structs.replace(message, metadata={**message.metadata, commands.QUEUED: True})
+        new = await self.queue.put(queued, waits=True)
+        if new and name in commands.ENDS_PARKED:
+            await self.database.run(partial(ledger.control_parked, session_key=message.session_key, given=[Stop()]))
+            self.database.ring()
         return new
 
     async def _control(
@@ -216,9 +221,10 @@ class Gateway:
     async def _tell_what_waits(self, message: InboundMessage) -> None:
         """Tell the chat what its parked turn waits for, and how to answer; in a group each member once."""
         try:
-            text = await self.database.read(partial(questions.waiting_text, message=message))
+            text, about = await self.database.read(partial(questions.waiting_text, message=message))
             if text and RunOptions.of(message).send_response:
-                told = message.id if SessionKey.parse(message.session_key).kind == "direct" else message.sender
+                is_direct = SessionKey.parse(message.session_key).kind == "direct"
+                told = message.id if is_direct else f"{about}:{message.sender}"
                 sent = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{told}:waits")
                 await self.outbox.put(sent)
         except LedgerError as error:  # the message itself is accepted
@@ -259,9 +265,3 @@ def _with_bounded_ids(message: InboundMessage) -> InboundMessage:
     if len(key) > MAX_KEY_CHARS:
         key = str(replace(SessionKey.parse(key), peer=hashlib.sha256(key.encode(errors="replace")).hexdigest()))
     return msgspec.structs.replace(message, id=bounded(message.id, questions.MAX_ID_CHARS), session_key=key)
-
-
-def split_command(text: str) -> tuple[str, str]:
-    """The first word in lower case, which may be one of `COMMANDS`, and what comes after it."""
-    word, words = [*text.split(maxsplit=1), "", ""][:2]
-    return word.lower(), words.strip()

@@ -133,21 +133,22 @@ def choose(found: Sequence[OpenQuestion], text: str, may_answer: MayAnswer) -> R
     return Reading("", question.session_key, Answer(question.metadata[CALL], allow, parts.get("text", "").strip()))
 
 
-def waiting_text(db: Connection, message: InboundMessage) -> str:
-    """What to reply to a message whose session waits for an answer; empty: it doesn't."""
-    is_parked = db.execute(
-        "SELECT 1 FROM inbox WHERE session_key = ? AND state = 'parked'", [message.session_key]
+def waiting_text(db: Connection, message: InboundMessage) -> tuple[str, str]:
+    """What to reply to a message whose session waits for an answer, and what that is about; empty: it doesn't."""
+    parked = db.execute(
+        "SELECT id FROM inbox WHERE session_key = ? AND state = 'parked'", [message.session_key]
     ).fetchone()
-    if not is_parked:
-        return ""
+    if not parked:
+        return "", ""
     here = [
         each
         for each in open_questions(db, message.channel, message.chat)
         if each.message.session_key == message.session_key
     ]
     if not here:
-        return "Your message waits: the owner has to answer a question of an earlier turn of this chat first."
-    return _listed("Your message waits for an answer to this:", here)
+        words = "Your message waits: the owner has to answer a question of an earlier turn of this chat first."
+        return words, parked[0]
+    return _listed("Your message waits for an answer to this:", here), here[-1].message.id
 
 
 def _asked(db: Connection, channel: str, chat: str) -> list[tuple[int, OutboundMessage, str]]:

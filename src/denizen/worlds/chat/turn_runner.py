@@ -28,7 +28,7 @@ from denizen.ports import (
     Session,
     Stop,
 )
-from denizen.worlds.chat import caller, ledger, outbound, questions, spawn
+from denizen.worlds.chat import caller, commands, ledger, outbound, questions, spawn
 from denizen.worlds.chat.database import LedgerError
 from denizen.worlds.chat.heartbeat import BEAT, reply_of, start_of
 from denizen.worlds.chat.listeners import Listeners
@@ -85,7 +85,10 @@ class TurnRunner:
                 return None
             if spawned := spawn.spawned_by(message):
                 return await self._work(turn, session, spawned)
-            tools = caller.offered(message)
+            if commands.QUEUED in message.metadata:
+                words = self._agent.record.redact(await commands.carry_out(self._agent, session, message))
+                return msgspec.structs.replace(outbound.reply_to(message, words), send=run.send_response)
+            tools, record = caller.offered(message), commands.record_for(self._agent, session)
             stream = self._listeners.hear(message)
             host = _TurnHost(turn, self._emit, stream=stream)
             if tools and turn.attempt > 1:
@@ -97,7 +100,7 @@ class TurnRunner:
                 return msgspec.structs.replace(outbound.reply_to(message, self._explain(why)), send=run.send_response)
             try:
                 result = await run_turn(
-                    caller.with_tools(self._agent.record, tools),
+                    caller.with_tools(record, tools),
                     session,
                     start,
                     host,
@@ -119,7 +122,7 @@ class TurnRunner:
             message = self._with_sight(message, session)
             question = question_of(session.entries) if result.stop_reason == "parked" else None
             if run.enable_summary and not question and not is_beat:
-                self.summaries.after_turn(self._agent.record, session)
+                self.summaries.after_turn(record, session)
         if question:
             return ParkedTurn(self._question(message, question), question.until)
         if is_beat and not has_answered(result):

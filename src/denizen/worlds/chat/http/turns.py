@@ -24,10 +24,11 @@ from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
 from denizen.sessions import MemoryStore, SessionKey
 from denizen.worlds.chat import caller, ledger, outbound, questions
-from denizen.worlds.chat.gateway import COMMANDS, MAX_KEY_CHARS, Gateway, split_command
+from denizen.worlds.chat.gateway import MAX_KEY_CHARS, Gateway
 from denizen.worlds.chat.http.follow import Retold, follow
 from denizen.worlds.chat.http.requests import Refused
 from denizen.worlds.chat.run_options import RunOptions, reply_text, with_attachments
+from denizen.worlds.commands import split_command, without_escape
 
 SESSION, MESSAGE, REPEATED = "Denizen-Session", "Idempotency-Key", "X-Stainless-Retry-Count"
 """The headers that name a session and a message in it, and with which official SDKs count how often they repeat it."""
@@ -196,22 +197,23 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
     start = next((at for at in range(len(said), 0, -1) if isinstance(said[at - 1], AssistantMessage)), 0)
     new = said[start:]
     message, attached = _message(key, conversation, new)
-    word, _ = split_command(message.content)
+    name, _ = split_command(message.content)
     parked = await gateway.database.read(partial(ledger.parked, session_key=str(key)))
     entries = await gateway.agent.record.store.read(str(key)) if parked else []
     calls = caller.open_calls(entries, caller.offered(parked)) if parked else []
     begin: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
     after = len(entries)
-    accepted = partial(_accepted, message=message, is_repeated=conversation.is_repeated)
+    literal = replace(message, content=without_escape(message.content))
+    accepted = partial(_accepted, message=literal, is_repeated=conversation.is_repeated)
     question = question_of(entries) if not calls else None
     asked = await _asked(gateway, parked, question.call_id) if parked and question else []
     reading = questions.choose(asked, message.content, lambda _: True)  # it was asked in this chat, or elsewhere
     if reading and not reading.answer and question:
         yield Done(RunResult(reading.reply))
         return
-    if word == "/stop" or reading or (word in COMMANDS and not calls):
+    if name == "stop" or reading or (name and not calls):
         begin = partial(gateway.accept, message)
-        if not parked:
+        if not parked or not (name == "stop" or reading):
             await begin()
             _, reply = await gateway.outbox.outcome(message, ledger.OVER)
             yield Done(RunResult(reply or "Stopped."))
@@ -234,7 +236,7 @@ async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGene
         after = _after_results(entries, parked.id if parked else "", results)
     else:
         instructions = "\n\n".join(each.text for each in new if isinstance(each, SystemEntry))
-        begin = partial(_put, gateway, message, instructions)
+        begin = partial(_put, gateway, literal, instructions)
     async with aclosing(follow(gateway, parked or message, begin, after=after)) as events:
         async for event in events:
             if isinstance(event, Done) and event.result.stop_reason == "parked":

@@ -1,0 +1,48 @@
+"""Slash commands, wherever they are typed: what is one, and what to say to one that doesn't exist."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from denizen.entries import AnyEntry, AssistantEntry, EndEntry
+from denizen.messages import Usage
+from denizen.plural import counted, usage_parts
+
+_COMMAND: Final = re.compile(r"/([^\W\d_]+)(?:\s+(.*))?", re.DOTALL)
+
+
+def split_command(text: str) -> tuple[str, str]:
+    """The name of a command, in lower case, and the words after it; `/etc/hosts` and `/server:prompt` have no name."""
+    match = _COMMAND.fullmatch(text.strip())
+    return (match[1].lower(), (match[2] or "").strip()) if match else ("", "")
+
+
+def without_escape(text: str) -> str:
+    """The message that is meant: `//word` says `/word`."""
+    escaped = text.lstrip()
+    return escaped[1:] if escaped.startswith("//") and split_command(escaped[1:])[0] else text
+
+
+def unknown_command(name: str, names: Iterable[str]) -> str:
+    """The answer to a command that isn't one of these."""
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"Did you mean /{near[0]}?" if near else f"/help lists the commands; //{name} says it to the agent."
+    return f"There is no /{name}. {hint}"
+
+
+def used(entries: Sequence[AnyEntry]) -> tuple[int, Usage, int]:
+    """The turns of a session, what they used, and the tokens of its context in the last call."""
+    turns = [entry for entry in entries if isinstance(entry, EndEntry)]
+    total = Usage()
+    for entry in turns:
+        total = total.plus(entry.usage)
+    return len(turns), total, turns[-1].last_call_usage.context if turns else 0
+
+
+def usage_text(entries: Sequence[AnyEntry], window: int) -> str:
+    """The same in a line, with the model's window."""
+    turns, total, context = used(entries)
+    answers = [entry.message for entry in entries if isinstance(entry, AssistantEntry)]
+    parts = [counted(turns, "turn"), *usage_parts(total, answers), f"context {context:,} of {window:,} tokens"]
+    return " · ".join(parts)
