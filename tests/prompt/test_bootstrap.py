@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from denizen.prompt.bootstrap import MAX_CHARS, NAMES, PromptFile, read_bootstrap, scaffold
+from denizen.trusted.session_files import SessionFiles
 
 
 @pytest.fixture
@@ -169,7 +170,7 @@ def test_a_link_that_leads_in_circles_is_reported(own: Path, project: Path) -> N
 
 def test_a_starter_file_is_written_where_there_is_none(tmp_path: Path) -> None:
     own = tmp_path / "home" / "workspace"
-    scaffold(own)
+    scaffold(own, SessionFiles(own))
     assert own.stat().st_mode & 0o777 == 0o700
     assert (own / "AGENTS.md").stat().st_mode & 0o777 == 0o600
     assert [file.path for file in read(own)] == ["AGENTS.md"]
@@ -178,17 +179,17 @@ def test_a_starter_file_is_written_where_there_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["Be brief.", ""])
 def test_a_file_that_is_there_stays(own: Path, text: str) -> None:
     (own / "AGENTS.md").write_text(text)
-    scaffold(own)
+    scaffold(own, SessionFiles(own))
     assert (own / "AGENTS.md").read_text() == text
 
 
 def test_a_link_that_leads_nowhere_stays(own: Path, tmp_path: Path) -> None:
     (own / "AGENTS.md").symlink_to(tmp_path / "missing")
-    scaffold(own)
+    scaffold(own, SessionFiles(own))
     assert not (tmp_path / "missing").exists()
 
 
 def test_nothing_is_written_into_a_git_repository(own: Path) -> None:
     (own / ".git").mkdir()
-    scaffold(own)
+    scaffold(own, SessionFiles(own))
     assert [path.name for path in own.iterdir()] == [".git"]

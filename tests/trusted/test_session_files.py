@@ -190,7 +190,17 @@ def test_nothing_of_a_running_command_counts_before_it_is_over(scene: Scene) -> 
     soul.write_text("evil\n")
     for each in running:
         assert "Be kind." in scene.begins()
+        assert scene.files.set_aside() == [soul]
         scene.over(each)
+    assert "Be kind." in scene.begins()
+
+
+def test_a_person_can_accept_an_edit_while_a_command_runs(scene: Scene) -> None:
+    running = scene.started("true")
+    (scene.own / "SOUL.md").write_text("Be kind.\n")
+    scene.files.accept(scene.own / "SOUL.md")
+    assert "Be kind." in scene.begins()
+    assert scene.over(running) == ""
     assert "Be kind." in scene.begins()
 
 

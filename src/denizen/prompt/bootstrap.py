@@ -9,7 +9,7 @@ from denizen.config.files import read_file, write_private
 from denizen.config.home import private_folder
 from denizen.ports import UNTRUSTED
 from denizen.prompt import texts
-from denizen.trusted.session_files import NAMES, PROJECT_NAMES
+from denizen.trusted.session_files import NAMES, PROJECT_NAMES, SessionFiles
 
 MEMORY = "MEMORY.md"
 
@@ -36,12 +36,14 @@ class PromptFile:
         return not self.from_project and self.text != texts.STARTER.strip()
 
 
-def scaffold(workspace_dir: Path) -> None:
+def scaffold(workspace_dir: Path, session_files: SessionFiles) -> None:
     """Write a starter AGENTS.md where there is none yet; never into a git repository. Raises ConfigError."""
     private_folder(workspace_dir)
     path = workspace_dir / "AGENTS.md"
     if not (path.exists() or path.is_symlink() or (workspace_dir / ".git").exists()):
-        write_private(path, texts.STARTER.encode())
+        with session_files.writing() as carry:
+            write_private(path, texts.STARTER.encode())
+            carry(path, "", texts.STARTER)
 
 
 def read_bootstrap(

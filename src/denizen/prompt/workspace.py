@@ -53,7 +53,7 @@ class WorkspacePrompt:
 
     def build(self, began: datetime) -> SystemPrompt:
         """The prompt; writes a starter AGENTS.md into the user's own folder where there is none. Raises ConfigError."""
-        scaffold(self.own_folder)
+        scaffold(self.own_folder, self.session_files)
         notes, unreadable = dict[str, str](), list[str]()
         try:
             notes = dict(self.notes())

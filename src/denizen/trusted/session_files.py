@@ -144,7 +144,8 @@ class SessionFiles:
     def set_aside(self) -> list[Path]:
         """The files with a change that waits to be accepted; of skills, their pins say it."""
         paths = [path for path in sorted(_matching(self._patterns)) if path.name != SKILL]
-        return [path for path in paths if self._merged(path) not in {None, text_of(path)}]
+        counted = zip(paths, self.counted(paths), strict=True)
+        return [path for path, text in counted if text is not None and text != text_of(path)]
 
     def difference(self, path: Path) -> str:
         """How a file differs from the text that counts, as a diff; empty: not at all."""
