@@ -1,12 +1,15 @@
 """The Python environment that Denizen runs from, where it is in the workspace: commands can't change it."""
 
+import functools
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 _APART = "Install Denizen apart: `uv tool install denizen`, or `pipx install denizen`."
 
 
-def own_environment(workspace: Path) -> list[Path]:
+@functools.cache
+def own_environment(workspace: Path) -> Sequence[Path]:
     """What of it is in the workspace: the environment, the Python that it was made with, folders of packages."""
 
     def inside(path: str) -> list[Path]:

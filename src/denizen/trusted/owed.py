@@ -73,13 +73,14 @@ def look_owed(home: Path, environ: Mapping[str, str]) -> str:
     found: list[str] = []
     with sole_writer(home):
         for path in _left(home):
-            with path.open("rb") as file:
+            with suppress(FileNotFoundError), path.open("rb") as file:  # its owner lived, and removed it just now
                 fcntl.flock(file, fcntl.LOCK_EX)  # the command's supervisor has it, and ends when its parent dies
                 note = msgspec.json.decode(file.read(), type=_Note)
-            if Path(note.workspace).is_dir():
-                words = Guard(Path(note.workspace), set(), environ).after(note.before).strip("[]")
+                words = ""
+                if Path(note.workspace).is_dir():
+                    words = Guard(Path(note.workspace), set(), environ).after(note.before).strip("[]")
                 found += [f"A command that ran in {note.workspace} when Denizen was killed: {words}"] if words else []
-            remove_note(path)
+                remove_note(path)
     return " ".join(found)
 
 
