@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from denizen.errors import ToolRefused
 from denizen.testing.conformance_sandbox import Machine, new_machine
 from denizen.tools.sandbox import Bubblewrap, Landlock, LandlockAlone
 
@@ -232,3 +233,131 @@ def test_words_of_commands_that_are_no_files_hold_nothing(machine: Machine) -> N
     (machine.workspace / "src/test").touch()
     said = machine.shell("echo x > src/test; mkdir -p src/clean; echo x > src/clean/a; echo x >> src/main.py")
     assert said == ""
+
+
+@pytest.mark.parametrize("name", [".git/config", ".git/HEAD", ".git/hooks/pre-commit", "denizen.toml", ".git/new"])
+def test_the_repositorys_own_data_and_our_configuration_stay(machine: Machine, name: str) -> None:
+    path = machine.workspace / name
+    before = path.read_bytes() if path.exists() else None
+    top = name.partition("/")[0]
+    machine.shell(
+        f"echo x >> {name}; printf x > src/x; mv src/x {name}; chmod 777 {name}; rm -rf {name}; mv {top} src/gone; "
+        f"rm -rf {top}; mkdir -p {name}; ln -sf /tmp {name}"
+    )
+    assert (path.read_bytes() if path.exists() else None) == before
+
+
+def test_the_repositorys_data_stays_under_another_name_too(machine: Machine) -> None:
+    folder = machine.user / "apart"
+    folder.mkdir()
+    git(machine, "init", "--separate-git-dir", "data", folder=str(folder))
+    before = (folder / "data/config").read_bytes()
+    machine.run("sh", "-c", "echo x > data/hooks/new; echo x >> data/config; mv data gone", workspace=folder)
+    assert (folder / "data/config").read_bytes() == before
+    assert not (folder / "data/hooks/new").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["lib/.git/config", "lib/.envrc", ".vscode/tasks.json", ".denizen/a.md", "skills/greet/SKILL.md"]
+)
+def test_what_runs_by_itself_outside_stays(machine: Machine, name: str) -> None:
+    path = machine.workspace / name
+    path.parent.mkdir(parents=True)
+    if path.name == "config":
+        git(machine, "init", folder=str(path.parents[1]))
+    else:
+        path.write_text("ours\n")
+    before = path.read_bytes()
+    machine.shell(
+        f"echo x >> {name}; printf x > src/x; mv src/x {name}; rm -rf {name}; mkdir -p {name}; ln -sf /tmp {name}"
+    )
+    assert path.read_bytes() == before
+
+
+def test_a_repository_that_replaces_another_runs_nothing_outside(machine: Machine) -> None:
+    lib = machine.workspace / "src/lib"
+    lib.mkdir()
+    git(machine, "init", folder="src/lib")
+    machine.shell(
+        "rm -rf src/lib/.git; mv src/lib src/gone; rm -rf src/lib; git init -q src/lib; cd src/lib; "
+        f"git config core.fsmonitor 'touch {machine.outside}/evil'"
+    )
+    git(machine, "status", folder="src/lib")
+    assert not (machine.outside / "evil").exists()
+
+
+def test_hooks_and_programs_of_a_new_repository_are_taken_out(machine: Machine) -> None:
+    said = machine.shell(
+        "git init -q src/lib; cd src/lib; git config alias.hi '!touch evil'; git config include.path ../evil; "
+        f"printf '#!/bin/sh\ntouch {machine.outside}/evil\n' > .git/hooks/post-index-change; chmod +x .git/hooks/*"
+    )
+    git(machine, "add", ".", folder="src/lib")
+    assert not (machine.outside / "evil").exists()
+    for taken in ("alias.hi in src/lib/.git/config", "include.path in", "src/lib/.git/hooks/post-index-change"):
+        assert taken in said
+
+
+def test_git_data_under_any_name_runs_nothing_outside(machine: Machine) -> None:
+    evil = f"touch {machine.outside}/evil"
+    said = machine.shell(
+        f"git init -q --bare src; git -C src config core.fsmonitor '{evil}'; git -C src config core.bare false; "
+        "git -C src config core.worktree .; mkdir -p src/d/e; git init -q --separate-git-dir src/data src/d/e; "
+        f"git -C src/d/e config core.fsmonitor '{evil}'; mkdir src/f; echo 'gitdir: ../data' > src/f/.git; "
+        f"git init -q src/g; printf '[core]\nfsmonitor = {evil}\n' > src/h; ln -sf ../../h src/g/.git/config; "
+        f"git init -q src/i; echo '[include' > src/i/.git/config"
+    )
+    for folder in ("src", "src/d/e", "src/f", "src/g", "src/i"):
+        subprocess.run(["git", "status"], cwd=machine.workspace / folder, check=False, capture_output=True)
+    assert not (machine.outside / "evil").exists()
+    assert said.count("core.fsmonitor in") == 2
+    assert "src/g/.git/config (now config.disabled)" in said
+    assert "src/i/.git/config (now config.disabled)" in said
+
+
+def test_new_files_that_run_by_themselves_outside_are_set_aside(machine: Machine) -> None:
+    names = ["src/.envrc", ".vscode/tasks.json", ".denizen/a.md", "skills/greet/SKILL.md"]
+    said = machine.run("sh", "-c", f"for f in {' '.join(names)}; do mkdir -p $(dirname $f); echo x > $f; done").stdout
+    assert [name for name in names if (machine.workspace / name).exists()] == []
+    assert (machine.workspace / "src/.envrc.disabled").read_text() == "x\n"
+    assert "src/.envrc (now .envrc.disabled)" in said
+
+
+def test_a_hooks_folder_that_the_repository_names_cannot_be_made(machine: Machine) -> None:
+    git(machine, "config", "core.hooksPath", "src/hooks")
+    assert "src/hooks (now hooks.disabled)" in machine.shell("mkdir src/hooks; echo x > src/hooks/pre-commit")
+    assert not (machine.workspace / "src/hooks").exists()
+
+
+def test_a_new_repository_can_be_worked_with(machine: Machine) -> None:
+    machine.shell("git init -q src/new; cd src/new; git config user.name A; git config user.email a@example.org")
+    machine.shell("cd src/new; echo x > file; git add file; git commit -qm One; git worktree add -q ../linked")
+    said = machine.shell("cd src/linked; git commit -q --allow-empty -m Two; git log --format=%s")
+    assert said == "Two\nOne\n"
+
+
+def test_git_can_be_read(machine: Machine) -> None:
+    assert machine.shell("git log --format=%s; git status --short").startswith("The first\n?? denizen.toml\n")
+
+
+def test_a_linked_worktree_can_be_read(machine: Machine) -> None:
+    linked = machine.user / "linked"
+    git(machine, "worktree", "add", str(linked))
+    ran = machine.run("sh", "-c", "git log --format=%s; echo x > README; git commit -am Second", workspace=linked)
+    assert ran.stdout.startswith("The first\n")
+    assert ran.returncode
+    assert (linked / "README").read_text() == "x\n"
+
+
+def test_a_git_file_of_a_stranger_opens_no_other_place(machine: Machine) -> None:
+    for target in (machine.user / ".ssh", machine.user):
+        (machine.user / "trap").mkdir(exist_ok=True)
+        (machine.user / "trap/.git").write_text(f"gitdir: {target}\n")
+        ran = machine.run("sh", "-c", f"cat {machine.user}/.ssh/*", workspace=machine.user / "trap")
+        assert "canary" not in ran.stdout
+
+
+def test_a_link_in_place_of_the_repositorys_data_is_refused(machine: Machine) -> None:
+    (machine.user / "other").mkdir()
+    (machine.user / "other/.git").symlink_to(machine.workspace / ".git")
+    with pytest.raises(ToolRefused, match="is a link"):
+        machine.sandbox.wrap(["true"], workspace=machine.user / "other")
