@@ -12,15 +12,12 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The time of day, aware, in UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds of a stopwatch that never goes back."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Wait that long."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

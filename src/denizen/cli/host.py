@@ -32,7 +32,6 @@ class Asker(Protocol):
 
     async def ask(self, question: str, prompt: str) -> str | None:
         """What they answer; None: they leave the question open."""
-        ...
 
 
 class TurnHost(TurnIO, Protocol):
@@ -48,19 +47,15 @@ class ConversationScreen(Asker, Protocol):
 
     def host(self) -> TurnHost:
         """The host of the next turn."""
-        ...
 
     def show(self, text: str, since: float) -> None:
         """Show what has been going on `since` a time of the clock's stopwatch."""
-        ...
 
     def show_earlier(self, entries: Sequence[AnyEntry]) -> None:
         """Show what was said last in a session."""
-        ...
 
     def waiting(self) -> Sequence[str]:
         """Hand over the messages that were entered meanwhile."""
-        ...
 
 
 class Host:

@@ -16,15 +16,12 @@ class ProgressDisplay(Protocol):
 
     def show(self, text: str, since: float) -> None:
         """Show what has been going on `since` a time of the clock's stopwatch."""
-        ...
 
     def preview(self, lines: Sequence[str]) -> None:
         """Show lines that are to be replaced, none wider than the terminal."""
-        ...
 
     def clear(self) -> None:
         """Take it away."""
-        ...
 
 
 class ProgressLines:

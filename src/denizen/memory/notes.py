@@ -35,19 +35,15 @@ class NoteTexts(Protocol):
 
     def daily(self) -> Sequence[str]:
         """The names of the daily notes."""
-        ...
 
     def read(self, names: Sequence[str]) -> Sequence[str]:
         """The last `MAX_READ` of each of these notes, empty where there is none."""
-        ...
 
     def append(self, name: str, addition: Callable[[str], str]) -> bool:
         """Add to a note what `addition` makes of its text; whether that is anything. Nobody changes it meanwhile."""
-        ...
 
     def remove_lines(self, name: str, says: Callable[[str], bool]) -> bool:
         """Take the lines out of a note of which that is so; whether there was one. Nobody changes it meanwhile."""
-        ...
 
 
 class Notes:

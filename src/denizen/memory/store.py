@@ -27,27 +27,21 @@ class FactTable(Protocol):
 
     def select(self, where: LiteralString, *values: object, limit: int) -> list[FactRow]:
         """The facts for which an SQL condition holds, with `?` for its values: the latest first (-1: all)."""
-        ...
 
     def keep(self, fact: Fact, at: datetime) -> bool:
         """Keep a fact that was said `at` that time, as `FactStore.add` does; whether it is new."""
-        ...
 
     def remove(self, key: str) -> bool:
         """Forget the fact that is compared by this text; whether it was known."""
-        ...
 
     def with_terms(self, terms: Sequence[str]) -> tuple[int, list[tuple[FactRow, frozenset[str]]]]:
         """How many facts there are, and at most `MAX_FOUND` with any of the terms, each with those that it has."""
-        ...
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         """Keep what a model makes of facts, by their numbers."""
-        ...
 
     def vectors(self, model: str, limit: int) -> list[tuple[int, bytes]]:
         """What a model makes of the latest facts, by their numbers."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

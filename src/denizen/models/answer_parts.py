@@ -13,7 +13,6 @@ class GrowingCall(Protocol):
 
     def parts(self, author: str) -> Sequence[AssistantPart]:
         """The call, and what its provider wants back with it."""
-        ...
 
 
 class AnswerParts:

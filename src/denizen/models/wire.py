@@ -47,24 +47,19 @@ class AnswerReader(Protocol):
     @property
     def complete(self) -> bool:
         """Whether it is whole."""
-        ...
 
     @property
     def paused(self) -> bool:
         """Whether it is whole but for what the provider would add if asked again."""
-        ...
 
     def feed(self, payloads: Sequence[bytes]) -> Sequence[StreamEvent]:
         """What the data of the next events brings. Raises ModelError where it reports a failure or makes no sense."""
-        ...
 
     def read(self, body: bytes) -> None:
         """The whole answer, when it came in one piece."""
-        ...
 
     def message(self) -> AssistantMessage:
         """The answer."""
-        ...
 
 
 class WireModel(ABC):

@@ -51,7 +51,6 @@ class StreamFilter(Protocol):
         Text that is a call, or may become one, is held back. If it turns out to be none, it is shown when the reply is
         complete.
         """
-        ...
 
 
 class ActionFormat(Protocol):
@@ -66,11 +65,9 @@ class ActionFormat(Protocol):
 
     def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         """Tools of the format's own to offer with these, such as `$(help)`."""
-        ...
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         """The request with the tools in it: as schemas, or as a grammar in the prompt."""
-        ...
 
     def read(self, message: AssistantMessage, tools: Toolset, seen: SeenText = NOTHING_SEEN) -> Intent:
         """What the reply asks for. The same message always gives the same calls with the same, distinct ids.
@@ -78,16 +75,12 @@ class ActionFormat(Protocol):
         Only what is a quotation depends on what the model had `seen` before the reply: `quoted`, and a directive, which
         then becomes one named `quotation`.
         """
-        ...
 
     def stream_filter(self, tools: Toolset) -> StreamFilter | None:
         """A filter for one streaming reply; None shows everything and takes calls back at the end."""
-        ...
 
     def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
         """The results of one iteration as messages for the model; results of other formats' calls stay as they are."""
-        ...
 
     def show(self, call: ToolCall, tools: Toolset) -> str:
         """The call in one line, as the model would write it."""
-        ...

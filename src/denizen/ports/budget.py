@@ -11,12 +11,9 @@ class Budget(Protocol):
 
         Raises DenizenError when it can't tell.
         """
-        ...
 
     async def charge(self, session_key: str, cost: float | None, model: str) -> str:
         """Count what a call cost (US dollars; None: nobody knows); returns what the user should know, if anything."""
-        ...
 
     async def close(self) -> None:
         """Write what isn't written yet."""
-        ...

@@ -34,7 +34,6 @@ class Channel(Protocol):
     @property
     def limits(self) -> ChannelLimits:
         """What one message may hold; the host splits what is longer."""
-        ...
 
     async def receive(self, accept: Accept) -> None:
         """Hand each message to `accept` until cancelled, and acknowledge it to the service once that returns.
@@ -42,7 +41,6 @@ class Channel(Protocol):
         A message that wasn't acknowledged is delivered again, with the same id. Every message has the key of its
         session: one per chat.
         """
-        ...
 
     async def send(self, message: OutboundMessage) -> Sent:
         """Send it whole or not at all; failures are data.
@@ -50,4 +48,3 @@ class Channel(Protocol):
         A message whose id was sent before isn't sent again: after `unknown`, the same call finds out what became of it,
         or answers `unknown` again.
         """
-        ...

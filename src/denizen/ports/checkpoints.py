@@ -73,19 +73,15 @@ class Checkpoints(Protocol):
 
     async def snapshot(self, label: str = "") -> str:
         """Keep the files as they are; the same files give the same id. Raises DenizenError."""
-        ...
 
     async def touched(self, pairs: Sequence[Pair]) -> Collection[str]:
         """The paths that changed between the snapshots of any of these pairs."""
-        ...
 
     async def ours_alone(self, done: CheckpointSpan) -> Collection[str]:
         """The paths that the agent changed. Raises DenizenError where somebody else changed one of them meanwhile."""
-        ...
 
     async def restore(self, snapshot: str, *, expect: str = "", force: bool = False, only: Collection[str] = ()) -> str:
         """Make the files what they were, or `only` these paths; returns the id of what they were until now.
 
         Raises DenizenError where they differ from the snapshot `expect`, as the user changed them, unless forced.
         """
-        ...

@@ -67,19 +67,15 @@ class ContextPolicy(Protocol):
 
     def observe(self, item: AnyEntry | WorldLine) -> None:
         """Take in one more entry, or a line of the world; costs what is new, not what is old."""
-        ...
 
     def assemble(self, view: View) -> Sequence[Message]:
         """The messages of the next call."""
-        ...
 
     def tokens(self, view: View) -> int:
         """How large the next call is with its prompt, as far as that is known before it is made."""
-        ...
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
         """The entry that makes the context smaller; None: it can't. Level 1 summarises, 2 truncates, 3 keeps less."""
-        ...
 
 
 @runtime_checkable
@@ -89,4 +85,3 @@ class TraitedContext(ContextPolicy, Protocol):
     @property
     def traits(self) -> Traits:
         """The traits of the results that the model sees."""
-        ...

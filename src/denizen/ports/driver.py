@@ -55,8 +55,6 @@ class Driver(Protocol):
 
     def decide(self, view: View) -> Action:
         """The next step."""
-        ...
 
     def observe(self, iteration: Iteration) -> None:
         """Take in what the last one gave."""
-        ...

@@ -21,4 +21,3 @@ class Hooks(Protocol):
 
     async def call(self, event: HookEvent, data: Mapping[str, Any], tool: str = "") -> HookAnswer:
         """Call those for the event, and for the tool where it is about one; `data` are JSON values. Raises nothing."""
-        ...

@@ -76,12 +76,9 @@ class TurnIO(Protocol):
 
     def emit(self, event: RunEvent) -> None:
         """Something happened."""
-        ...
 
     def controls(self) -> Sequence[Control]:
         """What the person did since the last look."""
-        ...
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """Ask the person."""
-        ...

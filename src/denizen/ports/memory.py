@@ -58,12 +58,9 @@ class Memory(Protocol):
 
         Raises ToolRefused, or DenizenError when the disk refuses.
         """
-        ...
 
     async def recall(self, query: str, limit: int = 10) -> Sequence[Fact]:
         """The facts that fit best, best first; for an empty query the latest. Raises DenizenError."""
-        ...
 
     async def forget(self, what: str) -> str:
         """Forget the fact of that id, that text, or the only one that fits; says which. Raises ToolRefused."""
-        ...

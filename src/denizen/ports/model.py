@@ -63,7 +63,6 @@ class Model(Protocol):
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         """The answer as it comes; ends with exactly one Finished or Failed; a provider's failure never raises."""
-        ...
 
 
 @runtime_checkable
@@ -81,11 +80,9 @@ class KnownModel(Model, Protocol):
 
         `session_key`: of the model that this session asked last, where several go on for each other.
         """
-        ...
 
     async def close(self) -> None:
         """Give back connections."""
-        ...
 
 
 @runtime_checkable
@@ -94,7 +91,6 @@ class CountingModel(Model, Protocol):
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         """How large the call is; None where the provider doesn't count, or can't be asked now."""
-        ...
 
 
 AskModel = Callable[[Sequence[Message], str], Awaitable[AssistantMessage]]

@@ -46,31 +46,24 @@ class Policy(Protocol):
 
         `chat` is the channel and the chat that the turn is for.
         """
-        ...
 
     def arguments(self, call: ToolCall, tool: Tool, *, approved: Sequence[Rule] = ()) -> dict[str, Any]:
         """The call's arguments as the tool gets them, with the secrets that their marks stand for.
 
         Raises ToolRefused for a mark whose secret may not go there.
         """
-        ...
 
     async def preview(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> str:
         """The whole diff of what the call would do to files; empty where it would be refused, or nobody can tell."""
-        ...
 
     def denied_paths(self, tool: Tool) -> DeniedPaths:
         """What the tool must not return, though a call doesn't name it."""
-        ...
 
     def rule_for(self, call: ToolCall, tool: Tool, in_sight: Traits = Traits.NONE) -> Rule:
         """The narrow rule that allows this call always, also while that is in sight."""
-        ...
 
     def at(self, workspace: Path) -> "Policy":
         """The same policy in another folder; what one of the two keeps holds for both."""
-        ...
 
     def keep(self, rule: Rule) -> None:
         """Let the rule hold for ever: it is written into the user's configuration. Raises ConfigError."""
-        ...

@@ -35,12 +35,9 @@ class PromptBuilder(Protocol):
     @property
     def made_for(self) -> Sequence[Any]:
         """What the prompt depends on besides the day, as JSON values: when that changes, the prompt is renewed."""
-        ...
 
     def for_agent(self, *, tools: Sequence[str], model: str, instructions: str = "") -> "PromptBuilder":
         """The builder for an agent with these tools and that model; `instructions`, if any, say who it is."""
-        ...
 
     def build(self, began: datetime) -> SystemPrompt:
         """The prompt of a session that `began` then. Raises ConfigError."""
-        ...

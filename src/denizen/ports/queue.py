@@ -66,7 +66,6 @@ class QueuedTurn(Protocol):
 
         An `Answer` is handed out again to the next attempt where this one is cancelled or fails.
         """
-        ...
 
 
 TurnHandler = Callable[[QueuedTurn], Awaitable[OutboundMessage | InboundMessage | Parked | None]]
@@ -79,7 +78,6 @@ class TurnQueue(Protocol):
 
     async def put(self, message: InboundMessage) -> bool:
         """Accept a message; False: its channel's message of that id was accepted before. On return it is durable."""
-        ...
 
     async def control(self, session_key: str, control: Control) -> bool:
         """Hand a control to the session's turn, ahead of all messages: at once to a running or parked turn.
@@ -87,7 +85,6 @@ class TurnQueue(Protocol):
         Where the session has neither a turn nor a message, nothing is left to control, it is dropped, and the answer is
         False.
         """
-        ...
 
     async def serve(self, handler: TurnHandler) -> None:
         """Run turns until cancelled: one at a time per session, in the order of its messages; sessions concurrently.
@@ -99,4 +96,3 @@ class TurnQueue(Protocol):
         died: the handler must recognise a turn that has begun. A message whose handler keeps raising is given up after
         some attempts, and the session goes on. Several may serve at once, in one process or in many.
         """
-        ...

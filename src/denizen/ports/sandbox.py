@@ -42,4 +42,3 @@ class Sandbox(Protocol):
         With `read_only` it writes nothing, and reads nothing but programs and the workspace; only a sandbox that
         confines is asked for that.
         """
-        ...

@@ -28,7 +28,6 @@ class Session(Protocol):
 
         Calls left open then belong to another branch.
         """
-        ...
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Write the entry after the head and return its id; on disk on return.
@@ -37,19 +36,15 @@ class Session(Protocol):
         with them it is noticed that the lock was lost. Raises SessionError then, and for all that follows, when the
         head isn't `expect_head`, and when the disk refuses.
         """
-        ...
 
     async def move_head(self, to: str) -> None:
         """Continue from entry `to`; nothing is deleted."""
-        ...
 
     async def sync(self) -> None:
         """All that was written survives the machine's death."""
-        ...
 
     async def close(self) -> None:
         """Give the lock back."""
-        ...
 
 
 class Talk(msgspec.Struct, frozen=True):
@@ -84,20 +79,15 @@ class SessionStore(Protocol):
 
     async def open(self, key: str, *, workspace: str = "", profile: str = "") -> Session:
         """The session, open for writing; made if new. Raises SessionError when another process has it."""
-        ...
 
     async def read(self, key: str) -> Sequence[AnyEntry]:
         """The entries from the first to the head, without a lock. Raises SessionError for an unknown key."""
-        ...
 
     async def fork(self, key: str, to: str, *, at: str = "") -> None:
         """A new session `to` that begins with all of `key` up to entry `at` (default: its head)."""
-        ...
 
     async def list(self) -> Sequence[SessionInfo]:
         """All sessions, the latest first."""
-        ...
 
     async def remove(self, key: str) -> None:
         """Delete a session for good. Raises SessionError while a process has it open."""
-        ...

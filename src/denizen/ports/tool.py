@@ -99,7 +99,6 @@ class Tool(Protocol):
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """Do it. Wrong arguments, or a thing that can't be done, raise ToolRefused with words for the model."""
-        ...
 
 
 @runtime_checkable
@@ -108,7 +107,6 @@ class CheckedTool(Protocol):
 
     def check(self, args: dict[str, Any]) -> None:
         """Raises ToolRefused for arguments that `run` would refuse; reaches nothing, and changes nothing."""
-        ...
 
 
 @runtime_checkable
@@ -117,7 +115,6 @@ class CautiousTool(Protocol):
 
     def needs_yes(self, args: dict[str, Any]) -> bool:
         """Whether a person must agree to a call with these arguments, unless a rule of the user's decides."""
-        ...
 
 
 @runtime_checkable
@@ -126,7 +123,6 @@ class ReplyingTool(Protocol):
 
     def is_reply(self, args: dict[str, Any], chat: tuple[str, str]) -> bool:
         """Whether a call with these arguments sends to that chat, a channel and its chat, and to no other."""
-        ...
 
 
 @runtime_checkable
@@ -149,7 +145,6 @@ class CallingTool(Protocol):
 
     def called(self, args: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
         """The name and the arguments of the tool that is meant; None: that isn't clear."""
-        ...
 
 
 _HARMLESS = Traits.READS | Traits.REPEATABLE  # what may be done twice has changed nothing

@@ -32,15 +32,12 @@ class Sums(Protocol):
 
     def read(self, names: Sequence[str]) -> Mapping[str, float]:
         """Those of these names that there are."""
-        ...
 
     def add(self, sums: Mapping[str, float]) -> None:
         """Add to them, all at once."""
-        ...
 
     def close(self) -> None:
         """Give back what it holds; it may be used again."""
-        ...
 
 
 class Spend:

@@ -18,11 +18,9 @@ class FarEnd(Protocol):
 
     async def write(self, content: str, *, chat: str = "home") -> None:
         """Say something in a chat, as its person does."""
-        ...
 
     async def arrived(self, chat: str = "home") -> Sequence[str]:
         """What the channel has sent to a chat."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

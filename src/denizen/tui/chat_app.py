@@ -28,31 +28,24 @@ class Person(Protocol):
 
     def enter(self, text: str) -> None:
         """They sent a message or a command."""
-        ...
 
     def answer(self, text: str | None) -> None:
         """They answered the question; None: they leave it open."""
-        ...
 
     def type(self) -> None:
         """They are typing."""
-        ...
 
     def take_back(self) -> str:
         """They want the last message back that waits; empty: there is none."""
-        ...
 
     def interrupt(self) -> bool:
         """They want what is going on stopped; False: nothing is."""
-        ...
 
     def leave(self) -> None:
         """They want to leave."""
-        ...
 
     async def sessions(self) -> Sequence[tuple[str, str]]:
         """The names and titles of what they can go on with."""
-        ...
 
 
 class ToolCall(Collapsible):

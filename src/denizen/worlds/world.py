@@ -91,11 +91,9 @@ class AgentHandle(Protocol):
     @property
     def notices(self) -> Sequence[str]:
         """What the user should know of it, once a session is open."""
-        ...
 
     async def open(self, key: str) -> Session:
         """The session of that key or short name, open for writing. Raises SessionError."""
-        ...
 
     def record_with(self, model: str) -> AgentRecord:
         """The record with another model, which is closed with this agent. Raises ConfigError."""
@@ -103,11 +101,9 @@ class AgentHandle(Protocol):
 
     async def leave(self, session: Session) -> None:
         """Close a session; one that has nothing but its header isn't kept."""
-        ...
 
     async def close(self) -> None:
         """Give back connections and files."""
-        ...
 
     async def __aenter__(self) -> "AgentHandle": ...
 
@@ -123,7 +119,6 @@ class AgentHandle(Protocol):
         checkpoints: bool = True,
     ) -> "AgentHandle":
         """An agent like this one that works in another folder; commands may read the folders `shown`, too."""
-        ...
 
 
 @runtime_checkable
