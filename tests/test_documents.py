@@ -26,7 +26,7 @@ def test_text_and_pages_are_read() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (WHOLE[:400], "a.pdf is no PDF document that can be read"),
+        (WHOLE[:400], "a.pdf isn't a PDF document that can be read"),
         (written(password="secret"), "a.pdf is encrypted"),
         (scanned(pages=MOST_PAGES + 1), f"a.pdf has {MOST_PAGES + 1} pages; at most {MOST_PAGES} .*let the agent read"),
         (WHOLE.ljust(LARGEST + 1), "a.pdf is longer than 10 MB. .*let the agent read pages of it"),

@@ -17,7 +17,7 @@ def stock(article: str) -> str:
         article: Its name, in the singular
     """
     if article not in STOCK:
-        raise ToolRefused(f"there is no article {article!r}; there are {', '.join(STOCK)}")
+        raise ToolRefused(f"there is no article {article!r}; available: {', '.join(STOCK)}")
     return f"{STOCK[article]} in stock"
 
 

@@ -60,7 +60,7 @@ def attached_picture(data: bytes, name: str) -> Image:
     """A picture that somebody attached. Raises ConfigError for what models can't see."""
     if media_type := picture_type(data):
         return Image(media_type, data)
-    raise ConfigError(f"{name} is no picture that models can see: png, jpeg, gif or webp.")
+    raise ConfigError(f"{name} isn't a picture that models can see: png, jpeg, gif or webp.")
 
 
 def attached_document(media_type: str, data: bytes, name: str) -> Document:
@@ -121,7 +121,7 @@ def _opened(data: bytes, name: str) -> Generator["PdfReader"]:
     except (DependencyError, FileNotDecryptedError) as error:
         raise ConfigError(f"{name} is encrypted. A copy without a password can be read.") from error
     except Exception as error:  # the boundary to pypdf, which raises whatever a damaged file leads to
-        raise ConfigError(f"{name} is no PDF document that can be read: {error}") from error
+        raise ConfigError(f"{name} isn't a PDF document that can be read: {error}") from error
 
 
 def _texts(reader: "PdfReader", pages: Iterable[int]) -> Iterator[str]:

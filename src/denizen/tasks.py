@@ -184,4 +184,4 @@ def _check_order(plan: Plan) -> None:
 
 def _ids_there(plan: Plan) -> str:
     ids = [task.id for task in plan]
-    return f"there are {', '.join(ids[:20])}{', …' if len(ids) > 20 else ''}" if ids else "the plan is empty"
+    return f"available: {', '.join(ids[:20])}{', …' if len(ids) > 20 else ''}" if ids else "the plan is empty"

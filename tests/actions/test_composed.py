@@ -63,7 +63,7 @@ def read(actions: ActionFormat, text: str, *calls: ToolCall) -> Intent:
 def test_the_calls_of_the_first_format_that_has_any_run_and_the_others_are_reported() -> None:
     intent = read(Composed(Native(), Lines()), "Off I go.\nSCRIPT: x\n", ToolCall("1", "view", {"path": "y"}))
     assert [call.id for call in intent.calls] == ["1"]
-    assert intent.problems == ["The calls in the lines format were not run, as the reply had native calls, too."]
+    assert intent.problems == ["The calls in the lines format were not run: the reply also had native calls."]
     assert intent.reply == "Off I go.\n"
 
 

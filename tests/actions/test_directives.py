@@ -143,7 +143,7 @@ def test_the_preamble_of_native_calls_counts_but_for_its_commands() -> None:
     intent = read(said, ToolCall("1", "dig", DUG))
     assert [call.id for call in intent.calls] == ["1"]
     assert [directive.name for directive in intent.directives] == ["goal", "soul_patch_note", "build_plan"]
-    assert intent.problems == ["The calls in the directives format were not run, as the reply had native calls, too."]
+    assert intent.problems == ["The calls in the directives format were not run: the reply also had native calls."]
 
 
 def test_special_tokens_are_scrubbed_from_what_is_read_and_kept() -> None:

@@ -196,7 +196,7 @@ async def test_what_an_edit_would_change_is_shown_before_it_is_approved(
         await prompt(agent, session, "Say good bye")
     difference, question = editor.asked[0].content
     assert (difference.path, difference.old_text, difference.new_text) == (str(repo / "hello.py"), "hello", "good bye")
-    assert "may edit (hello.py) run?" in question.content.text
+    assert "Allow edit(hello.py)?" in question.content.text
     assert (repo / "hello.py").read_text() == 'print("hello")\n'
 
 

@@ -215,7 +215,7 @@ async def test_a_prompt_of_an_mcp_server_is_a_command(connect: Connect, repo: Pa
     assert (command.description, command.input.root.hint) == ("How to review a file.", "path [focus]")
     assert "Review hello.py, and look at everything." in str(model.requests[-1]["messages"])
     assert "Reviewed." in editor.said
-    assert "no prompt 'other'; there is: review" in editor.said
+    assert "no prompt 'other'; available: review" in editor.said
     assert len(model.requests) == 1
 
 

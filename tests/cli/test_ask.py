@@ -192,7 +192,7 @@ def test_a_turn_that_goes_round_in_circles_stops_with_the_reason(denizen: Run, m
     model.plays(*[call("read", path="hello.py")] * 12)
     ran = denizen("ask", "--non-interactive", "hi")
     assert (ran.status, ran.out) == (3, "")
-    assert "Stopped, as the turn went round in circles: the same call was made 3 times" in ran.err
+    assert "Stopped: the turn went round in circles: the same call was made 3 times" in ran.err
 
 
 def test_a_driver_is_chosen_by_an_option(denizen: Run, home: Path, model: Model, repo: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_driver_is_chosen_by_an_option(denizen: Run, home: Path, model: Model,
     assert "Say please." in str(model.requests[-1])
     refused = denizen("ask", "--driver", "polit", "hi")
     assert refused.status == 2
-    assert "There is no driver 'polit'. There is simple, planning, reflective" in refused.err
+    assert "There is no driver 'polit'. Available: simple, planning, reflective" in refused.err
 
 
 def test_at_the_end_of_the_budget_it_stops_without_an_answer(denizen: Run, home: Path, model: Model) -> None:
@@ -235,7 +235,7 @@ def test_the_workspace_is_the_repository_that_one_is_in(denizen: Run, model: Mod
 def test_outside_a_repository_it_is_reported_where_the_work_is_done(
     denizen: Run, model: Model, home: Path, tmp_path: Path, command: str
 ) -> None:
-    told = f"This folder is no git repository: working in {home}/workspace. To work here: --workspace ."
+    told = f"This folder isn't a git repository: working in {home}/workspace. To work here: --workspace ."
     model.plays("Hello.", "Hello.", "Hello.", "Hello.")
     assert told in denizen(command, piped="hi", cwd=tmp_path).err
     assert told in [

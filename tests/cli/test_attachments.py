@@ -131,11 +131,11 @@ def test_a_piped_document_is_attached(denizen: Run, model: Model) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--image", "hello.py", "hi"], "hello.py is no picture"),
+        (["--image", "hello.py", "hi"], "hello.py isn't a picture"),
         (["--image", "nothing.png", "hi"], "nothing.png"),
         (["what is @binary?"], "binary is neither text nor a picture"),
         (["what is @huge?"], "huge is longer than 10 MB"),
-        (["what is @cut.pdf?"], "cut.pdf is no PDF document that can be read"),
+        (["what is @cut.pdf?"], "cut.pdf isn't a PDF document that can be read"),
     ],
     ids=["text as an image", "no file", "binary", "huge", "a damaged document"],
 )

@@ -93,7 +93,7 @@ def test_changes_by_hand_are_overwritten_by_force_only(denizen: Run, base: str, 
     (repo / "hello.py").write_text("mine\n")
     ran = denizen("checkpoints", "restore", "base", "--yes")
     assert ran.status == 1
-    assert "changed since the last checkpoint: hello.py. Keep a copy of what matters, or add --force:" in ran.err
+    assert "changes made since the last checkpoint: hello.py. Keep a copy of what matters, or add --force:" in ran.err
     assert (repo / "made").exists()
     before = denizen("checkpoints", "restore", "base", "--force").out.strip()
     assert (repo / "hello.py").read_text() == 'print("hello")\n'
@@ -124,7 +124,7 @@ def test_a_checkpoint_of_paths_restores_these_alone(denizen: Run, repo: Path) ->
 
 def test_what_is_left_out_is_said(denizen: Run, repo: Path) -> None:
     (repo / ".Git").write_text("odd")
-    assert denizen("checkpoints", "create", "base").err == "Left out, as they can't be kept: .Git.\n"
+    assert denizen("checkpoints", "create", "base").err == "Left out, because they can't be kept: .Git.\n"
 
 
 @pytest.mark.parametrize("command", ["diff", "restore"])

@@ -222,7 +222,7 @@ def test_what_a_failed_task_did_is_brought_back_by_redo(denizen: Run, model: Mod
     denizen("code", "--rollback", "--session", "s", "--validate", "false", "--tries", "1", "Make a file")
     assert not (committed / "made.txt").exists()
     assert "what it changed in files was taken back" in denizen("sessions", "show", "s").out
-    assert "done again: Make a file" in denizen("chat", "--session", "s", piped="/redo\n").err
+    assert "redone: Make a file" in denizen("chat", "--session", "s", piped="/redo\n").err
     assert (committed / "made.txt").read_text() == "new\n"
     assert "taken back" not in denizen("sessions", "show", "s").out
     assert "undone: Make a file" in denizen("chat", "--session", "s", piped="/undo\n").err
@@ -271,7 +271,7 @@ def test_a_checkpoint_restored_with_its_session_is_redone(denizen: Run, model: M
     *_, first = [json.loads(line) for line in denizen("checkpoints", "list", "--json").out.splitlines()]
     denizen("checkpoints", "restore", first["id"], "--session", "s")
     assert not (repo / "a.txt").exists()
-    assert "done again: Write it" in denizen("chat", "--session", "s", piped="/redo\n").err
+    assert "redone: Write it" in denizen("chat", "--session", "s", piped="/redo\n").err
     assert (repo / "a.txt").read_text() == "one"
     assert "no session" in denizen("checkpoints", "restore", first["id"], "--session", "other").err.lower()
 

@@ -113,7 +113,7 @@ def test_a_default_that_cannot_be_is_reported_with_what_was_meant(denizen: Run, 
         file.write("[tools.grep]\ncontxt = 2\n")
     ran = denizen("ask", "Where is hello?")
     assert ran.status == 2
-    assert "tools.grep.contxt is no argument of grep. Did you mean context?" in ran.err
+    assert "tools.grep.contxt isn't an argument of grep. Did you mean context?" in ran.err
 
 
 def test_without_sessions_there_is_nothing_to_tell(denizen: Run) -> None:

@@ -114,7 +114,7 @@ async def test_files_that_are_mentioned_go_along(
     (repo / "bridge.pdf").write_bytes(PAPER.data[:400])
     refused = await asyncio.to_thread(denizen, "send", "is it open? @bridge.pdf")
     assert refused.status != 0
-    assert "bridge.pdf is no PDF document that can be read" in refused.err
+    assert "bridge.pdf isn't a PDF document that can be read" in refused.err
     assert len(model.requests) == 2
 
 

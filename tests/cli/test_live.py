@@ -108,7 +108,7 @@ def test_a_file_that_an_entered_line_mentions_goes_along(working: Working, model
     screen.enter("and @cut.pdf")
     screen.shows("queued: and @cut.pdf")
     (repo / "go").touch()
-    screen.shows("cut.pdf is no PDF document that can be read")
+    screen.shows("cut.pdf isn't a PDF document that can be read")
     screen.expect("Open, then.")
     assert LINE in json.dumps(model.requests[-1])
     assert "and @cut.pdf" in json.dumps(model.requests[-1])

@@ -35,7 +35,7 @@ def test_what_cannot_be_added_is_said(denizen: Run, home: Path) -> None:
     assert again.status == 2
     assert "has an MCP server time already" in again.err
     assert "can't name a server" in denizen("mcp", "add", "my time", TIME).err
-    assert "is no NAME=VALUE" in denizen("mcp", "add", "--env", "KEY", "other", TIME).err
+    assert "isn't NAME=VALUE" in denizen("mcp", "add", "--env", "KEY", "other", TIME).err
     unknown = denizen("mcp", "test", "tim")
     assert (unknown.status, "Did you mean time?" in unknown.err) == (2, True)
 
@@ -126,7 +126,7 @@ def test_a_prompt_of_a_server_is_a_slash_command_whose_words_are_not_the_users(
     ran = denizen("chat", "--session", "s", piped='/notes:review main.py "the names"\n/notes:review\n/notes:other\n')
     assert "Review main.py, and look at the names." in json.dumps(model.requests[-1]["messages"])
     assert "/notes:review path [focus]" in ran.err
-    assert "no prompt 'other'; there is: review" in ran.err
+    assert "no prompt 'other'; available: review" in ran.err
     (transcript,) = (home / "sessions").rglob("*.jsonl")
     assert '"value":{"untrusted":true}' in transcript.read_text()
 

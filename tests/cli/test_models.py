@@ -64,7 +64,7 @@ def test_a_provider_is_found_by_the_name_that_models_take(denizen: Run) -> None:
 def test_an_unknown_provider_is_wrong_use(denizen: Run) -> None:
     ran = denizen("models", "nobody")
     assert ran.status == 2
-    assert "there are test, anthropic, openai" in ran.err
+    assert "available: test, anthropic, openai" in ran.err
     assert denizen("models", "bedrok").err.endswith("No provider is called 'bedrok'; the nearest is 'bedrock'.\n")
 
 
@@ -154,7 +154,7 @@ def test_a_provider_that_lists_nothing_is_shown_from_the_catalogue_and_says_so(
 ) -> None:
     out = denizen("models", "anthropic").out
     assert "anthropic:claude-haiku-4-5 " in out
-    assert "From the catalogue, as the provider's own list can't be had: anthropic: " in out
+    assert "From the catalogue, because the provider's own list isn't available: anthropic: " in out
     assert "From the catalogue: set MISTRAL_API_KEY" in denizen("models", "mistral").out
 
 

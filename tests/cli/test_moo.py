@@ -48,7 +48,7 @@ def test_check_says_what_a_directory_comes_to_and_what_is_wrong(denizen: Run, tm
     with (folder / "denizen.toml").open("a") as file:
         file.write('tools = ["dig", "fly"]\n')
     ran = denizen("moo", "check", str(folder), MOO_PASSWORD="mason-pass-123")
-    assert (ran.status, "There is no tool fly; there is dig, burrow" in ran.err) == (2, True)
+    assert (ran.status, "There is no tool fly; available: dig, burrow" in ran.err) == (2, True)
 
 
 def test_check_says_what_is_wrong_in_soul_and_plans(denizen: Run, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_list_names_them_with_their_state(denizen: Run) -> None:
 @pytest.mark.usefixtures("deploy")
 def test_show_prints_the_instructions(denizen: Run) -> None:
     assert denizen("skills", "show", "deploy").out == DEPLOY
-    assert "there is: deploy, investigate" in denizen("skills", "show", "nothing").err
+    assert "available: deploy, investigate" in denizen("skills", "show", "nothing").err
 
 
 @pytest.mark.usefixtures("deploy")

@@ -230,7 +230,7 @@ def test_in_a_chat_the_whole_output_is_shown_on_demand(on_terminal: OnTerminal, 
     screen.enter("/output")
     screen.shows("19")
     screen.enter("/output 3")
-    screen.shows("There is /output 1 to 2.")
+    screen.shows("Available: /output 1 to 2.")
 
 
 @pytest.mark.usefixtures("asks_about_writes")
@@ -243,7 +243,7 @@ def test_a_question_shows_the_whole_call_above_it(on_terminal: OnTerminal, model
     assert "    path  old.txt\n" in shown
     assert "    -line 0\n" in shown
     assert "    +LINE 399\n" in shown
-    assert shown.splitlines()[-2].endswith("may write (old.txt) run?")
+    assert "Allow write(old.txt)?" in shown.splitlines()[-2]
     assert "more lines" not in shown
 
 

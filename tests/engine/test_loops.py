@@ -309,10 +309,10 @@ async def test_bookkeeping_alone_is_no_progress(play: Play) -> None:
 async def test_the_ladder_ends_with_the_reason(play: Play, host: Host) -> None:
     result, requests = await play(*[LOOK] * 20)
     assert (result.stop_reason, result.iterations) == ("loop", 12)
-    assert result.error.startswith("Stopped, as the turn went round in circles: the same call was made 3 times")
+    assert result.error.startswith("Stopped: the turn went round in circles: the same call was made 3 times")
     reflection, backtrack, nobody = told(requests)
     assert reflection.startswith("You seem to be stuck")
-    assert backtrack.startswith("This led nowhere, as the same call was made 3 times")
+    assert backtrack.startswith("This led nowhere: the same call was made 3 times")
     assert '- `look(path="a")`: this is a\n' in backtrack
     assert nobody.startswith("Nobody can be asked")
     [asked] = host.asked
@@ -398,7 +398,7 @@ async def test_the_files_return_to_where_the_loop_began(play: Play, project: Pat
     _, requests = await play(*SPOILT, answer, tools=[spoil])
     assert sorted(seen) == [".git", "Roses are red\n", FILE]
     [_, learnt] = told(requests)
-    assert learnt.startswith("This led nowhere, as the same error came 3 times: it doesn't rhyme:\n- `spoil(")
+    assert learnt.startswith("This led nowhere: the same error came 3 times: it doesn't rhyme:\n- `spoil(")
     assert learnt.count("- `spoil(text=") == 6
     assert learnt.endswith("Try another way.\nThe files are again as they were before that.")
 
@@ -435,7 +435,7 @@ async def test_what_the_user_changed_meanwhile_is_not_overwritten(play: Play, pr
 
     _, requests = await play(*SPOILT, tools=[spoil], io=Typing())
     assert (project / FILE).read_text() == "My own words\n"
-    assert "The files stay as they are. Nothing was touched, as that would overwrite" in told(requests)[1]
+    assert "The files stay as they are. Nothing was touched: it would overwrite" in told(requests)[1]
 
 
 @pytest.mark.needs("git")
@@ -481,4 +481,4 @@ async def test_a_return_that_a_crash_cut_short_is_finished_and_reported_once(
     assert (project / FILE).read_text() == "Roses are red\n"
     assert not (project / "new.txt").exists()
     assert file.read_text().count('"type":"note"') == 1
-    assert [text[:20] for text in told(requests_of(agent))] == ["You seem to be stuck", "This led nowhere, as"]
+    assert [text[:20] for text in told(requests_of(agent))] == ["You seem to be stuck", "This led nowhere: th"]

@@ -87,7 +87,7 @@ async def test_a_json_schema_is_enforced_too(agent_of: MakeAgent) -> None:
 
 
 async def test_a_schema_that_is_none_is_refused(agent_of: MakeAgent) -> None:
-    with pytest.raises(ConfigError, match="no JSON schema"):
+    with pytest.raises(ConfigError, match="isn't valid JSON Schema"):
         await run_agent("n?", agent=agent_of(say("1")), output={"type": "integr"})
 
 

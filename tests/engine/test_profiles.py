@@ -11,7 +11,7 @@ from denizen.worlds.world import find_world
 
 
 def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"^There is no profile 'wizard'; there is: .*coder.*\.$"):
+    with pytest.raises(ConfigError, match=r"^There is no profile 'wizard'; available: .*coder.*\.$"):
         find_world("wizard")
 
 

@@ -91,8 +91,8 @@ def test_a_tool_of_another_profile_may_have_settings() -> None:
     ("settings", "message"),
     [
         ({"grpe": {}}, "tools.grpe: there is no tool 'grpe'. Did you mean grep?"),
-        ({"frobnicate": {"a": 1}}, "tools.frobnicate: there is no tool 'frobnicate'. There is: grep."),
-        ({"grep": {"contxt": 2}}, "tools.grep.contxt is no argument of grep. Did you mean context?"),
+        ({"frobnicate": {"a": 1}}, "tools.frobnicate: there is no tool 'frobnicate'. Available: grep."),
+        ({"grep": {"contxt": 2}}, "tools.grep.contxt isn't an argument of grep. Did you mean context?"),
         (
             {"grep": {"pattern": "x"}},
             "tools.grep.pattern can't have a default: each call must give it. Remove the line.",

@@ -136,7 +136,7 @@ def test_a_call_that_failed_may_be_made_again() -> None:
         ({"_misused": "view: no such flag"}, "view: no such flag", "misused"),
         ({"invalid_json": "{"}, "not run: the arguments of grep are not a JSON object", "misused"),
         ({"pattern": 1}, "grep: wrong arguments: `pattern` must be string", "misused"),
-        ({}, "not run: This run is read-only, and grep is more than a read.", "refused"),
+        ({}, "not run: grep refused: read-only session.", "refused"),
         ({"pattern": "["}, "the pattern is no regular expression", "failed"),
         ({"pattern": "a"}, "x\n[ended: it took longer than 120 s; give it a longer timeout]", "cut_off"),
     ],

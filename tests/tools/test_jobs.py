@@ -100,7 +100,7 @@ async def test_a_name_that_runs_is_not_taken_twice_and_an_unknown_one_is_refused
     await bash.run({"command": "echo one; sleep 60", "background": "a"}, turn)
     with pytest.raises(ToolRefused, match="a is running already"):
         await bash.run({"command": "true", "background": "a"}, turn)
-    with pytest.raises(ToolRefused, match="no background command 'b'; there is: a"):
+    with pytest.raises(ToolRefused, match="no background command 'b'; available: a"):
         await jobs.run({"name": "b"}, turn)
 
 

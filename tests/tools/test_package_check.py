@@ -776,4 +776,4 @@ async def test_without_a_lock_file_nothing_is_said_to_be_safe(
     (workspace / "package.json").write_text('{"dependencies": {"chalk": "^4"}}')
     (tmp_path / "a.json").write_bytes(msgspec.json.encode(advisory("A-1", "chalk")))
     text = await offline(tmp_path / "a.json", turn)
-    assert text == "package.json (npm): not checked, as no lock file says which versions are used"
+    assert text == "package.json (npm): not checked: no lock file says which versions are used"

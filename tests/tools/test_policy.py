@@ -125,7 +125,9 @@ def test_the_default_policy(name: str, expected: str) -> None:
 
 def test_commands_outside_a_sandbox_are_asked_about() -> None:
     decision = decide(policy(confined=False), "bash", command="make  test\n")
-    assert decision == Decision("ask", "There is no sandbox here: may bash (make test) run with all your rights?")
+    assert decision == Decision(
+        "ask", "Allow bash(make test)? It runs with all your rights: this machine has no sandbox."
+    )
 
 
 def test_a_rule_of_the_user_decides_over_the_default() -> None:

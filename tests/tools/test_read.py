@@ -190,7 +190,7 @@ async def test_a_long_pdf_document_is_seen_by_pages_and_says_how_to_go_on(worksp
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [(PAPER.data[:400], "is no PDF document that can be read"), (written(password="secret"), "is encrypted")],
+    [(PAPER.data[:400], "isn't a PDF document that can be read"), (written(password="secret"), "is encrypted")],
     ids=["damaged", "encrypted"],
 )
 async def test_a_pdf_document_that_cannot_be_read_is_refused(

@@ -162,7 +162,7 @@ def test_installed_packages_add_theirs(entry_point: str, install: Callable[[str,
     [
         ("weather_gone:rain", "", r"'weather' of weather can't be loaded: .*; update or remove it"),
         ("weather_broken:rain", "raise OSError('no radar')", r"'weather' of weather can't be loaded: no radar"),
-        ("weather_other:rain", "rain = 'wet'", r"'weather' of weather is no tool"),
+        ("weather_other:rain", "rain = 'wet'", r"'weather' of weather isn't a tool"),
     ],
 )
 def test_a_package_whose_tools_cannot_be_used_is_named(

@@ -174,7 +174,7 @@ async def test_a_goal_and_what_it_waits_for_can_be_changed(use: Use, after: Afte
 @pytest.mark.parametrize(
     ("action", "args", "why"),
     [
-        ("done", {"text": "7"}, "there is no task '7'; there are 1, 2, 2.1, 2.2, 3"),
+        ("done", {"text": "7"}, "there is no task '7'; available: 1, 2, 2.1, 2.2, 3"),
         ("add", {"text": "More", "under": "7"}, "there is no task '7'"),
         ("add", {"text": "More", "after": ["7"]}, "task 4 can't wait for '7', which isn't there"),
         ("edit", {"text": "1", "after": ["1"]}, "task 1 can't wait for itself"),
@@ -190,7 +190,7 @@ async def test_a_goal_and_what_it_waits_for_can_be_changed(use: Use, after: Afte
         (
             "add",
             {"text": "[?] Ask"},
-            r"\[\?\] is no state; there are \[ \] todo, \[>\] doing, \[x\] done, \[-\] dropped",
+            r"\[\?\] isn't a state; available: \[ \] todo, \[>\] doing, \[x\] done, \[-\] dropped",
         ),
         ("add", {"text": "(after 1)"}, "says its goal"),
         ("plan", {"text": "\n".join(["More"] * 101)}, "a plan holds 100 tasks, not 101"),

@@ -33,7 +33,7 @@ BROKEN = [
     ("raise SystemExit(3)", "can't be loaded: SystemExit 3; update or remove it"),
     ("import sys; sys.exit()", "can't be loaded: SystemExit; update or remove it"),
     ("raise OSError('no spade')", "can't be loaded: no spade; update or remove it"),
-    ("WORLD = 'Eden'", "is no world"),
+    ("WORLD = 'Eden'", "isn't a world"),
 ]
 
 

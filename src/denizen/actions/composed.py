@@ -36,7 +36,7 @@ class Composed:
             intent = each.read(message, tools, seen)
             problems = intent.problems
             if winner:
-                unrun = f"The calls in the {each.name} format were not run, as the reply had {winner} calls, too."
+                unrun = f"The calls in the {each.name} format were not run: the reply also had {winner} calls."
                 problems = [unrun] if intent.calls else []
             whole = Intent(
                 calls=whole.calls or intent.calls,

@@ -29,8 +29,9 @@ class PathBlocked(DenizenError):
 
     def __init__(self, paths: Sequence[str]) -> None:
         super().__init__(
-            f"Not restored, as something is in the way that no checkpoint could bring back: {named(paths)}. "
-            "It is no file, unreadable, too large, or none of the paths asked for. Move it elsewhere and try again."
+            f"Not restored: no checkpoint could bring back what is in the way: {named(paths)}. "
+            "It isn't a file, can't be read, is too large, or isn't among the paths asked for. Move it elsewhere and "
+            "try again."
         )
         self.paths = paths
 
@@ -87,7 +88,7 @@ async def carry_out(git: Git, plan: Sequence[PathChange]) -> None:
         except (OSError, GitError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise DenizenError(
-                f"Not restored, as {git.root} can't take the files: see that there is room and that you may write "
+                f"Not restored: {git.root} can't take the files. See that there is room and that you may write "
                 f"there. Nothing was changed. ({reason})"
             ) from error
         await run_to_completion(asyncio.to_thread(_move_all, git.root, git.root / git.within, plan))

@@ -78,7 +78,7 @@ def create(label: str, paths: tuple[str, ...], workspace: Path | None, as_json: 
     name = asyncio.run(shadow.snapshot(label, [Path.cwd() / path for path in paths]))
     made = asyncio.run(shadow.find(name))
     if made.left_out:
-        click.echo(f"Left out, as they can't be kept: {printable(named(made.left_out))}.", err=True)
+        click.echo(f"Left out, because they can't be kept: {printable(named(made.left_out))}.", err=True)
     if as_json:
         write_json(_details(made, ()))
     else:

@@ -195,7 +195,7 @@ class TerminalLines:
         self._entered.clear()
 
     async def ask(self, question: str, prompt: str) -> str | None:
-        """The line that answers; None at the end of input (Ctrl-D). What was typed before is no answer."""
+        """The line that answers; None at the end of input (Ctrl-D). What was typed before isn't an answer."""
         self._read()
         with contextlib.suppress(termios.error):
             termios.tcflush(self._stream, termios.TCIFLUSH)

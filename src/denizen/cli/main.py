@@ -117,7 +117,7 @@ def _load(entry: "EntryPoint") -> click.Command:
     except Exception as broken:  # the boundary to other packages: whatever they raise, the user must act
         raise ConfigError(f"{entry.value} can't be loaded: {broken}. Update or remove its package.") from broken
     if not isinstance(command, click.Command):
-        raise ConfigError(f"{entry.value} is no click command. Update or remove its package.")
+        raise ConfigError(f"{entry.value} isn't a click command. Update or remove its package.")
     return command
 
 

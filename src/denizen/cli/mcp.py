@@ -91,7 +91,7 @@ def add(name: str, target: tuple[str, ...], env: Sequence[str], headers: Sequenc
 
 def _pairs(given: Sequence[str]) -> dict[str, str]:
     if wrong := [each for each in given if "=" not in each]:
-        raise click.UsageError(f"{wrong[0]!r} is no NAME=VALUE.")
+        raise click.UsageError(f"{wrong[0]!r} isn't NAME=VALUE.")
     return dict(each.split("=", 1) for each in given)
 
 
@@ -192,7 +192,7 @@ def login(name: str) -> None:
 def _find(loaded: Loaded, name: str) -> McpServer:
     if name not in loaded.config.mcp:
         near = difflib.get_close_matches(name, loaded.config.mcp, 1, 0.5)
-        hint = f"Did you mean {near[0]}?" if near else f"There is: {', '.join(loaded.config.mcp) or 'none'}."
+        hint = f"Did you mean {near[0]}?" if near else f"Available: {', '.join(loaded.config.mcp) or 'none'}."
         raise ConfigError(f"There is no MCP server {name}. {hint}")
     return loaded.config.mcp[name]
 

@@ -123,7 +123,7 @@ def _names(loaded: Loaded, provider: str | None) -> list[str]:
     found = next((name for name in (provider, provider_named(provider).name) if name in names), "")
     if not found:
         near = difflib.get_close_matches(provider, names, 1, 0.5)
-        there = f"the nearest is {near[0]!r}" if near else f"there are {', '.join(names)}"
+        there = f"the nearest is {near[0]!r}" if near else f"available: {', '.join(names)}"
         raise ConfigError(f"No provider is called {provider!r}; {there}.")
     return [found]
 
@@ -154,7 +154,7 @@ def _served_now(loaded: Loaded, access: ProviderAccess) -> tuple[Sequence[Priced
     try:
         return asyncio.run(list_models(name, loaded.config, environ=loaded.environ, clock=SystemClock())), ""
     except (ModelError, ConfigError) as error:
-        return [], f"From the catalogue, as the provider's own list can't be had: {error}"
+        return [], f"From the catalogue, because the provider's own list isn't available: {error}"
 
 
 def _info(loaded: Loaded, access: ProviderAccess, model: PricedModel, known: PricedModel) -> ModelInfo:

@@ -105,7 +105,7 @@ def _found(workspace: Path | None, *names: str) -> tuple[list[Skill], SkillPins]
         click.secho(printable(text), fg="yellow", err=True)
     by_name = {skill.name: skill for skill in found}
     if unknown := [name for name in names if name not in by_name]:
-        raise ConfigError(f"There is no skill {unknown[0]!r} here; there is: {', '.join(by_name) or 'none'}.")
+        raise ConfigError(f"There is no skill {unknown[0]!r} here; available: {', '.join(by_name) or 'none'}.")
     return [by_name[name] for name in names] or found, SkillPins(home)
 
 

@@ -80,7 +80,9 @@ async def _output(chat: Conversation, number: str) -> None:
     if 0 < wanted <= len(chat.outputs):
         click.echo(printable(chat.outputs[wanted - 1]), err=True)
     else:
-        _print("No output was shortened so far." if not chat.outputs else f"There is /output 1 to {len(chat.outputs)}.")
+        _print(
+            "No output was shortened so far." if not chat.outputs else f"Available: /output 1 to {len(chat.outputs)}."
+        )
 
 
 async def _compact(chat: Conversation, _: str) -> None:
@@ -98,7 +100,7 @@ async def _undo(chat: Conversation, how: str) -> None:
 
 async def _redo(chat: Conversation, how: str) -> None:
     said = await redo(chat.agent.record, await chat.session(), force=how == "force")
-    _print(f"done again: {one_line(said)}")
+    _print(f"redone: {one_line(said)}")
 
 
 async def _model(chat: Conversation, name: str) -> None:

@@ -52,7 +52,7 @@ def decide_folder(options: CommandOptions) -> Loaded:
     about = f"{here} is in no git repository. The agent works here if you say so, else in {folder}."
     if options.interactive and confirm("Work in this folder?", printable(about)):
         return _decide_trust(dataclasses.replace(options, workspace=here))
-    elsewhere = f"This folder is no git repository: working in {folder}. To work here: --workspace ."
+    elsewhere = f"This folder isn't a git repository: working in {folder}. To work here: --workspace ."
     return dataclasses.replace(loaded, notices=(*loaded.notices, elsewhere))
 
 

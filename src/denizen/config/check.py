@@ -120,7 +120,7 @@ def _as_path(kind: Any, value: Any) -> Any:
 
 
 def _unknown(path: KeyPath, key: str, known: Mapping[str, Any], root: type[msgspec.Struct]) -> str:
-    """The message for a key that is no setting: what was probably meant, and where it belongs."""
+    """The message for a key that isn't a setting: what was probably meant, and where it belongs."""
     nearest: list[str] = []
     for name, field in known.items():  # a setting of the tables in a list right here
         item: Any = get_args(field.type)[0] if get_origin(field.type) is list else None

@@ -51,7 +51,7 @@ def _settings(entry: _Entry, environ: Mapping[str, str]) -> dict[str, Any]:
     if bool(entry.command) == bool(entry.url):
         raise ValueError("it needs a command or a url")
     if entry.type and entry.type not in _TRANSPORTS:
-        raise ValueError(f"its type {entry.type!r} isn't supported: there is stdio and http")
+        raise ValueError(f"its type {entry.type!r} isn't supported: use stdio or http")
     return {
         "command": _filled(entry.command, environ),
         "args": [_filled(each, environ) for each in entry.args],

@@ -118,7 +118,7 @@ class Redactor:
         return self.value(message) if self.found_in(encoded) else message
 
     def secret(self, mark: str) -> str:
-        """The secret that the mark replaced; empty where it is no mark of ours."""
+        """The secret that the mark replaced; empty where it isn't a mark of ours."""
         return self._secrets.get(mark, "")
 
     def put_back(self, value: Any, marks: Collection[str]) -> Any:

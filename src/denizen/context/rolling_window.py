@@ -205,7 +205,7 @@ class RollingWindow:
             case StateEntry(name="clear_window"):
                 self._forget(len(self._lines))
             case StateEntry(name="quotation", value=value) if self._window_end >= 0:
-                text = f"Not taken for yours, as others wrote it: {value}"
+                text = f"Not taken as yours, because others wrote it: {value}"
                 self._turn.observe(SystemEntry(id=entry.id, text=text))
             case StateEntry(name=name, value=value) if name in _SHOWN:
                 self._state[name] = (

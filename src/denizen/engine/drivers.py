@@ -154,7 +154,7 @@ class Watched:
         except Exception as failure:  # the boundary to others' drivers: whatever they raise, the user must act
             raise self._failed("decide", failure) from failure
         if not isinstance(action, Action):
-            raise self._failed("decide", TypeError(f"{action!r} is no Proceed, Backtrack, Escalate or GiveUp"))
+            raise self._failed("decide", TypeError(f"{action!r} isn't a Proceed, Backtrack, Escalate or GiveUp"))
         return action
 
     def observe(self, iteration: Iteration) -> None:

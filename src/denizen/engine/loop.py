@@ -108,7 +108,7 @@ async def _answer(turn: Turn, start: Start) -> TurnStop:
         await turn.begin()
         hooks, redact = turn.agent.hooks, turn.agent.redact
         if hooks and (words := await turn.hook("turn_start", message=redact(start.text))):
-            turn.notice(refused := f"A hook of yours refuses the turn: {words}", warning=True)
+            turn.notice(refused := f"Your hook refuses the turn: {words}", warning=True)
             raise TurnOver("error", refused)
     await renew_prompt(turn, is_open=isinstance(start, Resume))
     match start:
@@ -235,7 +235,7 @@ async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
     if stop == "parked":
         if unheard := [*turn.interrupts, *turn.steers, *turn.follow_ups]:
             turn.notice(
-                f"Not taken in, as the turn waits for an answer: {' | '.join(each.text for each in unheard)}",
+                f"Not taken in while the turn waits for an answer: {' | '.join(each.text for each in unheard)}",
                 warning=True,
             )
     else:

@@ -219,7 +219,7 @@ class Loops:
                 )
             case 2:
                 self.action = Backtrack(
-                    f"This led nowhere, as {sign.what}:\n{self._tried()}\nTry another way.",
+                    f"This led nowhere: {sign.what}:\n{self._tried()}\nTry another way.",
                     iterations=self._now - self._since + 1,
                 )
             case 3:
@@ -228,7 +228,7 @@ class Loops:
                     "Nobody can be asked. Answer now: what you found out, what you tried, and what is missing.",
                 )
             case _:
-                self.action = GiveUp(f"Stopped, as the turn went round in circles: {sign.what}.")
+                self.action = GiveUp(f"Stopped: the turn went round in circles: {sign.what}.")
 
     def _tried(self) -> str:
         latest = {step.call_key: step for step in self._recent if step.iteration >= self._since}

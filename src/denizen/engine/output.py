@@ -16,7 +16,7 @@ TRIES = 3
 class Output:
     """What the final answer must be: a type that msgspec or pydantic knows, or a JSON schema.
 
-    Raises TypeError for any other type, ConfigError for what is no schema.
+    Raises TypeError for any other type, ConfigError for what isn't a schema.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -81,7 +81,7 @@ def _checker(schema: dict[str, Any]) -> Any:
     try:
         return fastjsonschema.compile(schema, handlers=dict.fromkeys(("http", "https", "ftp", "file"), _not_fetched))
     except Exception as wrong:  # the boundary to the library: what it raises for a bad schema is of many kinds
-        raise ConfigError(f"The output schema is no JSON schema: {wrong}.") from wrong
+        raise ConfigError(f"The output schema isn't valid JSON Schema: {wrong}.") from wrong
 
 
 def _not_fetched(address: str) -> Any:

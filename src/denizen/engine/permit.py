@@ -12,7 +12,7 @@ from denizen.events import TurnParked
 from denizen.messages import ToolCall
 from denizen.ports import INVALID_JSON, MISUSED, Answer, Ask, CheckedTool, Parked, Tool, ToolContext, Traits, only_reads
 
-QUOTATION = "This call of {name} repeats what the agent has read and you didn't write: may it run?"
+QUOTATION = "Allow this call of {name}? It repeats what the agent has read and you didn't write."
 QUOTED = "this call is a quotation: it repeats what you have read and the user didn't write; "
 
 

@@ -54,7 +54,7 @@ class Http:
 
     They go through `proxy`, else through that of the usual variables in `environ`, but never to this machine or to a
     host in NO_PROXY. `connect`, `silence` and `patience` are `CONNECT`, `SILENCE` and `PATIENCE` unless given. Raises
-    ConfigError where `proxy` is no address.
+    ConfigError where `proxy` isn't an address.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Http:
     async def post(self, to: Endpoint, body: Sequence[bytes], *, stream: bool) -> AsyncGenerator["Response"]:
         """POST the pieces of a body; without one, GET. Redirects aren't followed.
 
-        Raises OSError, as reading the answer does, and ConfigError where the environment's proxy is no address.
+        Raises OSError, as reading the answer does, and ConfigError where the environment's proxy isn't an address.
         """
         timeout = self._timeouts[stream]
         try:

@@ -194,7 +194,7 @@ class WireModel(ABC):
         try:
             found = [*models_in(msgspec.json.decode(body), self.provider.name)]
         except UNREADABLE as error:
-            raise self._origin.failure("its list of models is no JSON") from error
+            raise self._origin.failure("its list of models isn't JSON") from error
         if not found:
             raise self._origin.failure("it lists no models")
         return found

@@ -35,8 +35,7 @@ class Conflict(DenizenError):
     def __init__(self, paths: Sequence[str], force: str = "") -> None:
         advice = f"Keep a copy of what matters, or {force}: that can be undone, too." if force else _ADVICE
         super().__init__(
-            f"Nothing was touched, as that would overwrite what was changed since the last checkpoint: {named(paths)}. "
-            f"{advice}"
+            f"Nothing was touched: it would overwrite changes made since the last checkpoint: {named(paths)}. {advice}"
         )
         self.paths = paths
 

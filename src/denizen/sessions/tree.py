@@ -21,7 +21,7 @@ class EntryTree:
         self.warnings: list[str] = []
         self._branch: list[AnyEntry] | None = None
         self._entries: dict[str, AnyEntry] = {}
-        self._replaced: dict[str, str] = {}  # the id of a line that is no entry, and the entry that takes its place
+        self._replaced: dict[str, str] = {}  # the id of a line that isn't an entry, and the entry that takes its place
         self._renamed: dict[str, str] = {}  # an entry's id, and the one it had in the file
         self._line = 0
         self._damaged = False

@@ -117,7 +117,7 @@ class ToolConformance:
 
 
 def _require_schema(schema: dict[str, Any]) -> None:
-    """Fail for what is no JSON schema, as far as tools use it."""
+    """Fail for what isn't a JSON schema, as far as tools use it."""
     kinds = schema.get("type", [])
     assert {*([kinds] if isinstance(kinds, str) else kinds)} <= _KINDS
     assert isinstance(schema.get("description", ""), str)

@@ -63,7 +63,7 @@ class LoopbackServer:
 
     `requests` are those that came, oldest first; `gone` is set when a client leaves before its reply is over.
     `facts` are what it reports about itself, by path: `{"/v1/models": {"data": […]}}`. What else a
-    client asks with GET is answered by a reply that is no stream, or else not found. `otherwise` answers the requests
+    client asks with GET is answered by a reply that isn't a stream, or else not found. `otherwise` answers the requests
     that no reply is left for; it is called in the server's thread.
     """
 

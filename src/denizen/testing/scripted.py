@@ -19,6 +19,7 @@ from denizen.events import (
     ToolCallEnd,
 )
 from denizen.messages import AssistantMessage, Text, Thinking, ToolCall
+from denizen.plural import counted
 from denizen.ports import Limits, ModelRequest
 
 _WORD = re.compile("[^ ]* |[^ ]+")
@@ -65,7 +66,8 @@ class ScriptedModel:
                     await asyncio.sleep(0)
             yield Finished(reply)
         else:
-            yield Failed(reply or ModelError(f"the script of {self.name} is over after {len(self.requests) - 1} calls"))
+            made = counted(len(self.requests) - 1, "call")
+            yield Failed(reply or ModelError(f"{type(self).__name__} has no replies left ({made} made)"))
 
 
 def stream_of(message: AssistantMessage) -> Iterable[StreamEvent]:

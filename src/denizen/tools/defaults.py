@@ -66,7 +66,7 @@ class Defaulted:
             self.tool.check(self._with_defaults(args))
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
-        """Run the tool; null is no argument."""
+        """Run the tool; null isn't an argument."""
         return await self.tool.run(self._with_defaults(args), turn)
 
     def _with_defaults(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any
         for name, value in defaults.items():
             where = f"tools.{tool.name}.{name}"
             if name not in schema.parameters["properties"]:
-                raise ConfigError(f"{where} is no argument of {tool.name}. {_nearest(name, arguments)}")
+                raise ConfigError(f"{where} isn't an argument of {tool.name}. {_nearest(name, arguments)}")
             if name not in arguments:
                 raise ConfigError(f"{where} can't have a default: each call must give it. Remove the line.")
             if why := misfit(value, arguments[name]):
@@ -142,4 +142,4 @@ def misfit(value: Any, schema: dict[str, Any]) -> str:
 
 def _nearest(name: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(name, known, 1, 0.5)
-    return f"Did you mean {near[0]}?" if near else f"There is: {', '.join(known) or 'none'}."
+    return f"Did you mean {near[0]}?" if near else f"Available: {', '.join(known) or 'none'}."

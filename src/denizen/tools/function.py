@@ -102,8 +102,8 @@ class FunctionTool:
     def _checked(self, args: dict[str, Any]) -> dict[str, Any]:
         """The arguments in the types that the function wants. Raises ToolRefused that names every wrong one.
 
-        What loses nothing is converted: `"5"` for 5, 5 for `"5"`, a list sent as JSON text; null is no argument where
-        it may be left out.
+        What loses nothing is converted: `"5"` for 5, 5 for `"5"`, a list sent as JSON text; null counts as left out
+        where that is allowed.
         """
         wrong: list[str] = []
         absent = [name for name in self.parameters if name not in args]

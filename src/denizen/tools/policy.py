@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from denizen.config.redact import Redactor
 from denizen.config.rules import DeniedPaths, all_arguments, deciding_rule, literally, main_argument, plain_url
 from denizen.config.settings import PolicySettings, Rule
@@ -84,18 +86,18 @@ class RulePolicy:
     ) -> Decision:
         """Whether the call may run where the model sees what has the traits `in_sight`."""
         if read_only and not is_harmless(tool):
-            return Decision("deny", f"This run is read-only, and {tool.name} is more than a read.")
+            return Decision("deny", f"{tool.name} refused: read-only session.")
         if rule := self._deciding(self._rules, call):
             name = f"{rule.decide} {rule.tool} {rule.match!r}"
             why = {
                 "allow": f"Your rule allows it: {name}.",
-                "ask": f"Your rule ({name}) asks: may {_shown(call)} run?",
+                "ask": f"{_allow(call)} Your rule asks: {name}.",
                 "deny": f"The user's policy denies it ({name}): do it another way, or say what you need.",
             }
             if rule not in self._rules:
                 why["ask"] = (
-                    f"Part of the command is only known when it runs, and your rule about {rule.tool} {rule.match!r} "
-                    f"may cover it: may {_shown(call)} run?"
+                    f"{_allow(call)} Part of the command is only known when it runs, and your rule about {rule.tool} "
+                    f"{rule.match!r} may cover it."
                 )
             decision = Decision(rule.decide, why[rule.decide])
         else:
@@ -110,18 +112,17 @@ class RulePolicy:
         if _BOTH in in_sight and (tool.traits & _REACHES_OUT or runs_outside):
             return Decision(
                 "ask",
-                "The agent has private data in sight, and text that others wrote, which may want it passed on: "
-                f"may {_shown(call)} run?",
+                f"{_allow(call)} The agent has private data in sight, and text that others wrote, which may want it "
+                "passed on.",
             )
         if Traits.UNTRUSTED in in_sight and self._begins_sessions(call, tool):
             return Decision(
                 "ask",
-                "The agent has text in sight that others wrote, and later sessions begin with this file: "
-                f"may {_shown(call)} run?",
+                f"{_allow(call)} Later sessions begin with this file, and text that others wrote is in sight.",
             )
         if Traits.UNTRUSTED in in_sight and Traits.CHANGES in tool.traits:
-            why = "It changes something for good, and the agent has text in sight that others wrote"
-            return Decision("ask", f"{why}: may {_shown(call)} run?", unless_said=True)
+            why = "It changes something for good, and the agent has text in sight that others wrote."
+            return Decision("ask", f"{_allow(call)} {why}", unless_said=True)
         return decision
 
     def arguments(self, call: ToolCall, tool: Tool, *, approved: Sequence[Rule] = ()) -> dict[str, Any]:
@@ -199,27 +200,27 @@ class RulePolicy:
 
     def _by_default(self, call: ToolCall, tool: Tool, chat: tuple[str, str]) -> Decision:
         if Traits.EXECUTES in tool.traits and not self._sandbox.confines:
-            return Decision("ask", f"There is no sandbox here: may {_shown(call)} run with all your rights?")
+            return Decision("ask", f"{_allow(call)} It runs with all your rights: this machine has no sandbox.")
         if _leaves_sandbox(call):
-            return Decision("ask", f"May {_shown(call)} run outside the sandbox, with all your rights?")
+            return Decision("ask", f"{_allow(call)} It runs outside the sandbox, with all your rights.")
         if _is_reply(call, tool, chat):
             return Decision("allow", f"The default policy allows {tool.name} to the chat that is answered.")
         if Traits.SENDS in tool.traits:
-            return Decision("ask", f"May {_shown(call)} send this to others?")
+            return Decision("ask", f"{_allow(call)} It sends data to others.")
         if Traits.NETWORK in tool.traits:
-            return Decision("ask", f"May {_shown(call)} use the network?")
+            return Decision("ask", f"{_allow(call)} It uses the network.")
         if isinstance(tool, CautiousTool) and tool.needs_yes(call.args):
-            return Decision("ask", f"May {_shown(call)} run?")
+            return Decision("ask", _allow(call))
         if self._workspace and Traits.WRITES in tool.traits:
             held = [name for name in files_of(call, self._workspace) if self._autorun and self._autorun.includes(name)]
             if held:
-                return Decision("ask", f"May {_shown(call)} run? Other programs run or follow {held[0]} by themselves.")
+                return Decision("ask", f"{_allow(call)} Other programs run or follow {held[0]} by themselves.")
         if self._workspace and self._auto_approve != "high":  # which nothing exceeds, and judging takes time
             from denizen.tools.risk import exceeds, risk_of
 
             risk = risk_of(call.name, call.args, self._workspace)
             if risk and exceeds(risk, self._auto_approve):
-                return Decision("ask", f"May {_shown(call)} run? Its risk is {risk.level}: {risk.why}.")
+                return Decision("ask", f"{_allow(call)} Its risk is {risk.level}: {risk.why}.")
         return Decision("allow", f"The default policy allows {tool.name}.")
 
     def _begins_sessions(self, call: ToolCall, tool: Tool) -> bool:
@@ -248,6 +249,10 @@ def _is_reply(call: ToolCall, tool: Tool, chat: tuple[str, str]) -> bool:
     return Traits.SENDS in tool.traits and isinstance(tool, ReplyingTool) and tool.is_reply(call.args, chat)
 
 
-def _shown(call: ToolCall) -> str:
-    argument = " ".join(main_argument(call.args).split())
-    return f"{call.name} ({argument if len(argument) <= _MOST_SHOWN else argument[: _MOST_SHOWN - 1] + '…'})"
+def _allow(call: ToolCall) -> str:
+    """The question about a call, such as `Allow pay(amount=5)?`; a reason follows."""
+    argument = main_argument(call.args)
+    if argument == all_arguments(call.args):
+        argument = ", ".join(f"{name}={msgspec.json.encode(value).decode()}" for name, value in call.args.items())
+    argument = " ".join(argument.split())
+    return f"Allow {call.name}({argument if len(argument) <= _MOST_SHOWN else argument[: _MOST_SHOWN - 1] + '…'})?"

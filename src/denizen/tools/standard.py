@@ -98,6 +98,6 @@ def plugin_tools() -> list[Tool]:
         tools = loaded if isinstance(loaded, list) else [loaded]
         if not all(hasattr(tool, "schema") and hasattr(tool, "run") for tool in tools):
             package = entry.dist.name if entry.dist else entry.value
-            raise ConfigError(f"{entry.name!r} of {package} is no tool, nor a list of tools; update or remove it")
+            raise ConfigError(f"{entry.name!r} of {package} isn't a tool, nor a list of tools; update or remove it")
         found += tools
     return found

@@ -128,9 +128,9 @@ def _parse_line(line: str, *, nested: bool = False) -> Task:
     """The task that one line means. The bare number of a `nested` one is its position there, not an id."""
     match = _LINE.fullmatch(" ".join(line.split()))
     if match is None or not match["goal"]:
-        raise ToolRefused(f"{line.strip()[:60]!r} is no task: a line says its goal")
+        raise ToolRefused(f"{line.strip()[:60]!r} isn't a task: a line says its goal")
     if (mark := match["mark"] or " ") not in _STATES:
-        raise ToolRefused(f"[{mark}] is no state; there are {', '.join(f'[{m}] {s}' for s, m in _MARKS.items())}")
+        raise ToolRefused(f"[{mark}] isn't a state; available: {', '.join(f'[{m}] {s}' for s, m in _MARKS.items())}")
     own = match["id"] or match["number"] or ""
     return Task(match["goal"], "" if nested and own.isdigit() else own, _STATES[mark], _ids(match["after"] or ""))
 

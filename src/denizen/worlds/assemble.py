@@ -164,7 +164,7 @@ def assemble(
         tools = with_defaults(found.with_tools(own), config.tools)
     for each in tools:
         if not hasattr(each, "schema"):
-            raise TypeError(f"{each!r} is no tool: put @tool above the function")
+            raise TypeError(f"{each!r} isn't a tool: put @tool above the function")
     tools = accepted_tools(tools)
     toolset = _toolset(actions, tools, mcp)
     check_rules(config.policy.rules, toolset)

@@ -55,11 +55,11 @@ def _of_package(name: str) -> NewDriver:
 
     found = {entry.name: entry for entry in entry_points(group="denizen.drivers")}
     if name not in found:
-        there_is = ", ".join([*DRIVERS, *found])
-        raise ConfigError(f'There is no driver {name!r}. There is {there_is}, or a file of yours: driver = "~/my.py".')
+        available = ", ".join([*DRIVERS, *found])
+        raise ConfigError(f'There is no driver {name!r}. Available: {available}, or your own file: driver = "~/my.py".')
     driver = load_entry_point(found[name], "driver")
     if not callable(driver):
-        raise ConfigError(f"The driver {name!r} of {found[name].value} is no class. Update or remove its package.")
+        raise ConfigError(f"The driver {name!r} of {found[name].value} isn't a class. Update or remove its package.")
     return driver
 
 

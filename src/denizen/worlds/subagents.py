@@ -37,7 +37,7 @@ class Subagents:
             return agent
         if name not in self._defined:
             known = ", ".join(self._defined) or "none"
-            raise ToolRefused(f"there is no subagent {name!r}; there is: {known}. Without a name it is one like you")
+            raise ToolRefused(f"there is no subagent {name!r}; available: {known}. Without a name it is one like you")
         given = self._defined[name]
         tools = agent.tools
         if given.tools is not None:

@@ -167,7 +167,7 @@ def find_world(profile: str | Profile) -> World:
         if world.profile.name == profile:
             return world
         names.append(world.profile.name)
-    raise ConfigError(f"There is no profile {profile!r}; there is: {', '.join(names)}.")
+    raise ConfigError(f"There is no profile {profile!r}; available: {', '.join(names)}.")
 
 
 def check_host(entries: Sequence[AnyEntry]) -> None:
@@ -204,5 +204,5 @@ def _load(entry: EntryPoint) -> World:
     world = load_entry_point(entry, "world")
     if not isinstance(world, World):
         package = entry.dist.name if entry.dist else entry.value
-        raise ConfigError(f"{entry.name!r} of {package} is no world. Update or remove it.")
+        raise ConfigError(f"{entry.name!r} of {package} isn't a world. Update or remove it.")
     return world

@@ -82,7 +82,7 @@ def test_an_answer_does_not_rest_on_what_was_not_run() -> None:
 def test_of_more_than_ten_commands_the_rest_is_named() -> None:
     found = read(" ".join(f"$(view {number})" for number in range(12)))
     assert len(found.calls) == 10
-    assert found.problems == ["Not run, as 10 commands are the most in one reply: $(view 10), $(view 11)."]
+    assert found.problems == ["Not run, because a reply may have 10 commands: $(view 10), $(view 11)."]
 
 
 def test_structured_calls_override_commands() -> None:

@@ -71,7 +71,7 @@ def test_a_file_without_one_is_refused(tmp_path: Path, text: str | None, why: st
 
 
 def test_an_unknown_name_is_answered_with_what_there_is(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"There is no driver 'planing'\. There is simple, planning, reflective"):
+    with pytest.raises(ConfigError, match=r"There is no driver 'planing'\. Available: simple, planning, reflective"):
         find("planing", tmp_path)
 
 
@@ -93,7 +93,7 @@ def test_one_of_a_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("package")
-@pytest.mark.parametrize(("name", "why"), [("gone", "can't be loaded"), ("odd", "is no class")])
+@pytest.mark.parametrize(("name", "why"), [("gone", "can't be loaded"), ("odd", "isn't a class")])
 def test_a_package_that_is_broken_is_named(tmp_path: Path, name: str, why: str) -> None:
     with pytest.raises(ConfigError, match=f"'{name}'.* {why}"):
         find(name, tmp_path)

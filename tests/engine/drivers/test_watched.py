@@ -39,7 +39,7 @@ async def test_it_sees_each_iteration_before_it_decides_on_the_next(tmp_path: Pa
         "self.seen += 1; assert iteration.calls[0].name == 'look' and iteration.results[0].text",
     )
     agent = agent_with(agent_of, config, *LOOKS, call(("look", {"at": 9})))
-    with pytest.raises(DenizenError, match="script"):
+    with pytest.raises(DenizenError, match="no replies left"):
         await run_agent("go", agent=agent)
     assert told(agent) == ["0 seen", "1 seen", "2 seen", "3 seen", "4 seen"]
 
@@ -76,7 +76,7 @@ async def test_a_return_without_checkpoints_is_reported_alone(tmp_path: Path, ag
         (
             "return None",
             "pass",
-            r"decide\(\) of denizen_driver_mine: TypeError: None is no Proceed, Backtrack, Escalate or GiveUp",
+            r"decide\(\) of denizen_driver_mine: TypeError: None isn't a Proceed, Backtrack, Escalate or GiveUp",
         ),
         ("return Proceed()", "raise ValueError('no')", r"observe\(\) of denizen_driver_mine: ValueError: no"),
     ],

@@ -157,4 +157,4 @@ async def test_for_a_file_both_directions_are_reported(imports: Imports) -> None
 
 async def test_languages_whose_imports_name_no_files_are_reported(imports: Imports) -> None:
     text = await imports({"A.cs": "using System;\n", "b.swift": "import Foundation\n"})
-    assert "not followed, as they name no files: csharp, swift" in text
+    assert "not followed, because they name no files: csharp, swift" in text

@@ -75,7 +75,7 @@ async def test_other_files_are_shown_as_what_they_are(
 
 async def test_a_damaged_document_or_a_broken_link_is_a_note(scene: Scene, tools: Mapping[str, Tool]) -> None:
     damaged = await scene.call(tools["mcp_files_whole"], name="cut.pdf")
-    assert "cut.pdf is no PDF document that can be read" in damaged.text
+    assert "cut.pdf isn't a PDF document that can be read" in damaged.text
     missing = await scene.call(tools["mcp_files_link"], name="nothing.pdf")
     assert missing.text.startswith("[resource nothing.pdf: files:///nothing.pdf] (the MCP server files says: ")
     assert not missing.is_error

@@ -112,7 +112,7 @@ async def test_a_server_gets_only_what_is_configured(scene: Scene) -> None:
         (McpServer(command="no-such-server"), "there is no program no-such-server"),
         (hostile("ends"), "exit code 1; its standard error ends with: no licence found"),
         (hostile("silent", start_timeout=0.5), "it wasn't ready within 0.5 s"),
-        (hostile("noise"), "'Listening on port 80', which is no message of MCP"),
+        (hostile("noise"), "'Listening on port 80', which isn't a message of MCP"),
     ],
 )
 async def test_a_server_that_cannot_be_used_says_why(scene: Scene, server: McpServer, words: str) -> None:

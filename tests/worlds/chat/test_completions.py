@@ -497,7 +497,7 @@ async def test_our_own_tools_run_inside(serve: Serve, home: Path) -> None:
 
 async def test_failure_is_an_error(serve: Serve, home: Path) -> None:
     async with serve(attempts=1) as scene, sdk(scene, home) as client:
-        with pytest.raises(openai.InternalServerError, match="script"):
+        with pytest.raises(openai.InternalServerError, match="no replies left"):
             await chat(client, user("hi"))
     async with serve(attempts=1) as scene, sdk(scene, home, "ann") as client:
         with pytest.raises(openai.InternalServerError, match="could not answer"):

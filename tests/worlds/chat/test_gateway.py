@@ -256,7 +256,7 @@ async def test_prompt_of_an_mcp_server_is_said_and_a_wrong_one_refused(serve: Se
     async with serve("reviewed", config=NOTES, workspace=project) as scene:
         await scene.say("/notes:review main.py")
         await scene.say("/notes:other")
-        assert await scene.contents(2) == ["reviewed", "the MCP server notes has no prompt 'other'; there is: review"]
+        assert await scene.contents(2) == ["reviewed", "the MCP server notes has no prompt 'other'; available: review"]
         assert "Review main.py, and look at everything." in said(scene.model)
         entries = await scene.gateway.agent.record.store.read(key_of("ann"))
     assert {"untrusted": True} in [entry.value for entry in entries if isinstance(entry, StateEntry)]

@@ -85,7 +85,7 @@ async def test_files_in_a_message_are_seen_by_the_model(serve: Serve, home: Path
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (PAPER.data[:400], "a.pdf is no PDF document that can be read"),
+        (PAPER.data[:400], "a.pdf isn't a PDF document that can be read"),
         (scanned(pages=101), "a.pdf has 101 pages; at most 100"),
         (b"\0\1", "a.pdf is neither a PDF document nor text"),
     ],
@@ -104,7 +104,7 @@ async def test_a_picture_that_is_none_is_refused(serve: Serve, home: Path) -> No
     async with serve() as scene, reached(scene, home) as client:
         status, answer = await client.post(media=[sent])
         assert status == 400
-        assert "no picture that models can see" in answer["error"]["message"]
+        assert "isn't a picture that models can see" in answer["error"]["message"]
 
 
 async def test_body_that_is_not_compressed_as_it_says_is_refused(serve: Serve, home: Path) -> None:

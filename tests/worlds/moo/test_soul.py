@@ -112,7 +112,7 @@ def test_tools_that_are_none_and_intents_without_a_meaning_are_reported(folder: 
     assert character.tools == ["dig", "fly", "look"]
     intent, tool = character.problems
     assert intent == "SOUL.md: `go home` has no `->`, and means nothing."
-    assert tool.startswith("There is no tool fly; there is dig, ")
+    assert tool.startswith("There is no tool fly; available: dig, ")
 
 
 def test_rules_that_do_not_compile_or_match_everything_are_left_out_and_reported(folder: Path) -> None:

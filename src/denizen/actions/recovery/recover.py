@@ -52,7 +52,7 @@ def recover_calls(text: str, tools: Tools) -> Recovered:
     """The calls that `text` makes of `tools`, in whatever form its model writes them, and what else it says.
 
     `tools` are ours, or mappings with `name` and `parameters` (a JSON schema). Only they are called; what is in
-    quotation marks, in code, or in another's turn is no call (docs/recovery.md). Arguments have the types that the
+    quotation marks, in code, or in another's turn isn't a call (docs/recovery.md). Arguments have the types that the
     schema wants. The same text gives the same calls, with the same ids. The work is linear in the length of the text;
     nothing is raised.
     """

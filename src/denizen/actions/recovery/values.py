@@ -6,7 +6,7 @@ from typing import Any, Final
 from denizen.actions.recovery.scanner import Scanner
 
 DEPTH: Final = 64
-"""Levels of brackets in brackets; a text with more is no call."""
+"""Levels of brackets in brackets; a text with more isn't a call."""
 
 _CLOSING: Final = {"{": "}", "[": "]", "(": ")"}
 _NUMBER: Final = re.compile(r"[-+]?[\d.][\w.+-]{0,400}")

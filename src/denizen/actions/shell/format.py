@@ -31,7 +31,7 @@ _UNCLOSED = (
     "Within '…' nothing can be escaped: use \"…\", or <<'END' for text of any kind"
 )
 _QUOTED = "not run: it comes after outputs (`[1] $ …`) that you wrote yourself. Send commands alone, then wait"
-_BOTH = "The commands in your text were not run, as the reply had structured calls, too."
+_BOTH = "The commands in your text were not run: the reply also had structured calls."
 
 
 class Shell:
@@ -133,7 +133,7 @@ def _intent(message: AssistantMessage, reply: Reply, tools: Toolset, seen: SeenT
             short = words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
             named.append(f"$({each.name} {short})" if short else f"$({each.name})")
         more = f" and {len(over) - len(named)} more" if len(over) > len(named) else ""
-        problems.append(f"Not run, as {MOST_COMMANDS} commands are the most in one reply: {', '.join(named)}{more}.")
+        problems.append(f"Not run, because a reply may have {MOST_COMMANDS} commands: {', '.join(named)}{more}.")
     if reply.claimed >= 0 and not reply.quoted:
         problems.append(_CLAIMED)
     return Intent(

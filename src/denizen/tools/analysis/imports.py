@@ -48,7 +48,7 @@ def imports(scope: Scope) -> Findings:
         findings = _of_all(graph, scope.below)
     findings.remarks = ["imports are followed by names and paths, also those inside functions"]
     if unfollowed := {file.language for file in scope.index.files(below=scope.below)} - FOLLOWED:
-        findings.remarks += [f"not followed, as they name no files: {', '.join(sorted(unfollowed))}"]
+        findings.remarks += [f"not followed, because they name no files: {', '.join(sorted(unfollowed))}"]
     return findings
 
 

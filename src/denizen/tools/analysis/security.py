@@ -165,7 +165,7 @@ def _risks(rules: Sequence[Rule], source: bytes, nodes: "dict[str, Node]", langu
 
 
 def _secret_name(string: "Node", source: bytes, text: str) -> str:
-    """The name of the variable that a secret is given to; empty if the text is no secret."""
+    """The name of the variable that a secret is given to; empty if the text isn't a secret."""
     start = max(source.rfind(b"\n", 0, string.start_byte) + 1, string.start_byte - 200)
     before = source[start : string.start_byte].decode(errors="replace")
     named = _NAMED.search(before)

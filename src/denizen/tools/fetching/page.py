@@ -49,7 +49,7 @@ async def read_page(page: WebPage) -> str:
     text = page.data.decode("cp1252", errors="replace")
     for charset in (mark, page.charset, meta[1].decode() if meta else "", "utf-8"):
         with suppress(LookupError, ValueError):  # none that Python knows, or not the page's
-            b"x".decode(charset, "ignore")  # refuses what is no character set
+            b"x".decode(charset, "ignore")  # refuses what isn't a character set
             codec = codecs.lookup(charset)
             if codec.incrementaldecoder and codec.name not in _NO_CHARSETS:
                 text = codec.incrementaldecoder().decode(page.data, final=not page.cut)

@@ -36,7 +36,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 class SearchProvider:
     """A search service at `base_url`, which a setting may replace; `variable` is where its key usually is.
 
-    `ask` makes the request for a query, a number of results and a key; `read` raises ValueError for what is no answer.
+    `ask` makes the request for a query, a number of results and a key; `read` raises ValueError for anything else.
     """
 
     title: str

@@ -52,7 +52,7 @@ class Program:
     def trouble(self) -> str:
         """What the program itself shows of what is wrong."""
         words = [self._broken, "" if self._status is None else f"it ended with exit code {self._status}"]
-        words += [f"it wrote {self._noise!r}, which is no message of MCP"] if self._noise else []
+        words += [f"it wrote {self._noise!r}, which isn't a message of MCP"] if self._noise else []
         if said := self._errors.decode(errors="replace").strip():
             words.append(f"its standard error ends with: {said}")
         return "; ".join(filter(None, words))

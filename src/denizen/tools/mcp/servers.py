@@ -120,7 +120,7 @@ class McpServers:
         connection = self.connections[server]
         prompts = (await connection.listing()).prompts
         if (prompt := prompts.get(name)) is None:
-            raise ToolRefused(f"the MCP server {server} has no prompt {name!r}; there is: {', '.join(prompts)}")
+            raise ToolRefused(f"the MCP server {server} has no prompt {name!r}; available: {', '.join(prompts)}")
         try:
             given = shlex.split(words)
         except ValueError as wrong:

@@ -167,7 +167,7 @@ def prompt_tool(connections: Mapping[str, Connection]) -> Tool:
 
 def _named(connections: Mapping[str, Connection], server: str) -> Connection:
     if server not in connections:
-        raise ToolRefused(f"there is no MCP server {server!r} with that; there is: {', '.join(connections)}")
+        raise ToolRefused(f"there is no MCP server {server!r} with that; available: {', '.join(connections)}")
     return connections[server]
 
 

@@ -156,7 +156,7 @@ def audit_rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{head}: {project['problem']}; not checked: {counted(project['asked'], 'locked package')}"
             continue
         if not project["locked_by"]:
-            yield f"{head}: not checked, as no lock file says which versions are used"
+            yield f"{head}: not checked: no lock file says which versions are used"
             continue
         count = sum(len(each["advisories"]) for each in project["unsafe"])
         yield f"{head}: {counted(count, 'advisory')} for {counted(project['asked'], 'locked package')}"

@@ -101,7 +101,7 @@ class Jobs:
         job = self._jobs.get((session_key, name))
         if job is None:
             known = ", ".join(job.name for job in self.of(session_key)) or "none"
-            raise ToolRefused(f"there is no background command {name!r}; there is: {known}")
+            raise ToolRefused(f"there is no background command {name!r}; available: {known}")
         return job
 
     async def stop(self, job: Job) -> None:

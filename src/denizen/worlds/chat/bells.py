@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 def channel_of(subject: str) -> str:
-    """The channel of a subject that is no table's."""
+    """The channel of a subject that isn't a table's."""
     return f"denizen_{subject}"
 
 

@@ -73,7 +73,7 @@ def _check_channel(outbox: Outbox, name: str, *, has_media: bool) -> None:
     channel = outbox.channels.get(name)
     if channel is None and name not in outbound.POLLED:
         raise ToolRefused(
-            f"no channel {name!r} is connected; there is {', '.join([*outbox.channels, *outbound.POLLED])}"
+            f"no channel {name!r} is connected; available: {', '.join([*outbox.channels, *outbound.POLLED])}"
         )
     if has_media and not (channel and channel.limits.media):
         raise ToolRefused(f"{name} takes text alone; send it without media, and say where the files are")

@@ -71,7 +71,7 @@ class LedgerQueue:
     """A `TurnQueue` in a database, which several of them may share.
 
     A message is given up after `attempts` failures, with an `apology`, by default to its chat; the time before each
-    doubles from `retry_after` seconds. One whose session or ledger can't be had now waits, which is no failure. At most
+    doubles from `retry_after` seconds. One whose session or ledger can't be had now waits, and hasn't failed. At most
     `turns` run at once. `when_busy` says by channel what a message does whose session is busy. `explain` words a
     failure; `on_reply` is told of each message whose turn ended here or waits, and of what it sent, `on_over` of the
     state of each message whose turn ended here.

@@ -52,7 +52,9 @@ def spawn_tool(database: Database) -> FunctionTool:
             agent: Who does it; by default one like you
         """
         if turn.depth:
-            raise ToolRefused("a subagent has none in the background, as nobody would take the result: use `subagent`")
+            raise ToolRefused(
+                "a subagent has none in the background, because nobody would take the result: use `subagent`"
+            )
         work = task_id(turn.entries, turn.call_id)
         made = Spawned(turn.session_key, turn.call_id, agent, InSight.of(turn.in_sight), turn.spent_usd)
         message = InboundMessage(

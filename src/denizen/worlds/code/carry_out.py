@@ -57,7 +57,7 @@ async def carry_out(task: CodeTask, *, explain: bool = False) -> RunResult:
     else:
         outcome = await work(task)
     if outcome.failed:
-        why = f"Not done, as {outcome.failed.command} fails"
+        why = f"Not done: {outcome.failed.command} fails"
         io.emit(Notice(f"{why}:\n{outcome.failed.shown}", "error"))
     elif spec.commits and outcome.done and not await _commit(task, outcome):
         why = "Not committed"

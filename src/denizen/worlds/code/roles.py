@@ -62,7 +62,7 @@ ROLES = {role.name: role for role in (INVESTIGATOR, AUDITOR, REFACTORER)}
 def find_role(name: str) -> Role:
     """The role of that name. Raises ConfigError naming those there are."""
     if name not in ROLES:
-        raise ConfigError(f"There is no role {name!r}; there is: {', '.join(ROLES)}.")
+        raise ConfigError(f"There is no role {name!r}; available: {', '.join(ROLES)}.")
     return ROLES[name]
 
 

@@ -167,7 +167,7 @@ async def prepare(task: CodeTask) -> None:
     spec, checkpoints = task.spec, task.agent.checkpoints
     if spec.validators and not task.agent.record.sandbox.confines:
         commands = ", ".join(spec.validators)
-        ask = Ask("", f"There is no sandbox here: may {commands} run with all your rights to check the work?")
+        ask = Ask("", f"Allow {commands} to check the work? This machine has no sandbox: it runs with all your rights.")
         answer = await task.io.ask(ask)
         if not isinstance(answer, Answer) or not answer.allow:
             raise DenizenError(

@@ -160,7 +160,7 @@ class Brain:
         self._mind.note(text)
 
     async def end(self) -> None:
-        """Note that this is no crash."""
+        """Note that this isn't a crash."""
         await self._mind.kept.keep(RUN, "ended")
 
     async def play(self, world: World) -> None:

@@ -44,7 +44,7 @@ class Character:
     def problems(self) -> Sequence[str]:
         """What is wrong in its files and with the names of its tools, a sentence each."""
         unknown = ", ".join(name for name in self.tools if name not in NAMES)
-        tools = [f"There is no tool {unknown}; there is {', '.join(NAMES)}."] if unknown else []
+        tools = [f"There is no tool {unknown}; available: {', '.join(NAMES)}."] if unknown else []
         return [*self.soul.problems, *tools]
 
     def learn(self, directive: str, text: str) -> str:

@@ -108,13 +108,13 @@ def read_soul(folder: Path, *, use_baseline: bool = True) -> Soul:
 def patch_soul(folder: Path, name: str, text: str) -> str:
     """Add what the model has learned, by the directive of that name, unless it is there already.
 
-    What became of it, for the log: a rule that is no rule isn't added. Raises ConfigError when the disk refuses.
+    What became of it, for the log: an invalid rule isn't added. Raises ConfigError when the disk refuses.
     """
     line, section = one_line(text), _PATCHES[name]
     if section != LESSONS:
         found = _ARROW.fullmatch(line)
         if found is None:
-            return f"Not learned, as it has no `->`: {line}"
+            return f"Not learned: it has no `->`: {line}"
         what = found["code"] or found["plain"].strip("` ")
         if section == RULES and (problem := rule_problem(what)):
             return f"Not learned: {problem}"

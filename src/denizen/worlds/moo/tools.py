@@ -65,7 +65,7 @@ def norm_ref(reference: str) -> str:
 def _way(direction: str) -> str:
     way = direction.strip().lower()
     if _SHORT.get(way, way) not in _DIRECTIONS:
-        raise ToolRefused(f"{direction!r} is no direction; there is {', '.join(_DIRECTIONS)}")
+        raise ToolRefused(f"{direction!r} isn't a direction; available: {', '.join(_DIRECTIONS)}")
     return _SHORT.get(way, way)
 
 

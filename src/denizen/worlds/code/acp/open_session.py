@@ -84,7 +84,7 @@ class OpenSession:
     def set_mode(self, mode: str) -> None:
         """Change the mode, at once. Raises RequestError where there is no such mode."""
         if mode not in self._modes:
-            problem = f"there is no mode {mode!r} here; there is: {', '.join(self._modes)}"
+            problem = f"there is no mode {mode!r} here; available: {', '.join(self._modes)}"
             raise acp.RequestError.invalid_params({"mode": problem})
         self.mode = mode
 

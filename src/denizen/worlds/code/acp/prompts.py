@@ -69,7 +69,7 @@ def _parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
                 path = _path_of(block.resource.uri, workspace)
                 parts.append(Text(f'\n\n<file path="{path}">\n{block.resource.text}\n</file>'))
             case _:
-                raise acp.RequestError.invalid_params({"prompt": f"{block.type} isn't understood"})
+                raise acp.RequestError.invalid_params({"prompt": f"{block.type} isn't supported"})
     return parts
 
 
@@ -139,7 +139,7 @@ async def _undo(opened: OpenSession, io: TurnIO, how: str) -> RunResult:
 
 
 async def _redo(opened: OpenSession, io: TurnIO, how: str) -> RunResult:
-    return _reply(io, f"Done again: {await redo(opened.agent.record, opened.session, force=how == 'force')}")
+    return _reply(io, f"Redone: {await redo(opened.agent.record, opened.session, force=how == 'force')}")
 
 
 def _reply(io: TurnIO, text: str) -> RunResult:
