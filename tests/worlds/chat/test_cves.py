@@ -13,6 +13,7 @@ from tests.worlds.chat.test_gateway import Held
 from tests.worlds.chat.test_http import POST, reached
 
 from denizen.config.trust import trust
+from denizen.errors import ConfigError
 from denizen.worlds.chat.token import read_token
 
 INSIDE = (
@@ -39,6 +40,17 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b" \t\n"])
+async def test_gateway_does_not_start_with_an_empty_token(serve: Serve, home: Path, data: bytes) -> None:
+    token = home / "token"
+    token.write_bytes(data)
+    token.chmod(0o600)
+    async with serve() as scene:
+        with pytest.raises(ConfigError, match="token is empty"):
+            async with reached(scene, home):
+                pass
 
 
 async def test_cve_2026_25253_web_socket_of_another_page_is_refused(serve: Serve, home: Path) -> None:
