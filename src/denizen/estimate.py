@@ -33,6 +33,4 @@ def estimate_message(message: Message) -> int:
                 tokens += estimate_document(part)
             case ToolCall(args=args):
                 tokens += estimate_text(str(args))
-            case _:  # thoughts: few providers get those of earlier turns back
-                pass
     return tokens

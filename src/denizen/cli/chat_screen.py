@@ -225,8 +225,6 @@ class ChatScreen:
                 case AssistantEntry(message=message):
                     self.app.stream(printable(message.text))
                     self.app.end_reply()
-                case _:
-                    pass
 
     def host(self) -> "ScreenHost":
         """The host of the next turn."""

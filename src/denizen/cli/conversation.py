@@ -174,7 +174,5 @@ def _last_said(entries: Sequence[AnyEntry]) -> Iterator[str]:
                 yield f"> {one_line(words)}"
             case AssistantEntry(message=message):
                 answer = one_line(message.text) or answer
-            case _:
-                pass
     if answer:
         yield answer

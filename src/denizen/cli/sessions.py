@@ -184,8 +184,6 @@ def _paragraphs(entries: Sequence[AnyEntry], *, whole: bool) -> Iterator[str]:
                 ended = [entry.stop_reason.replace("_", " "), *usage_parts(entry.usage, answers), entry.error]
                 answers = []
                 yield f"*{' · '.join(filter(None, ended))}*"
-            case _:
-                pass
 
 
 def _parts(parts: Sequence[AssistantPart], *, whole: bool) -> Iterator[str]:
@@ -202,8 +200,6 @@ def _parts(parts: Sequence[AssistantPart], *, whole: bool) -> Iterator[str]:
                 }
                 lines = "\n".join(f"{key}: {value}" for key, value in values.items())
                 yield f"**{name}**\n{_fenced(lines, whole=whole)}"
-            case _:
-                pass
 
 
 def _text(parts: Sequence[UserPart]) -> str:

@@ -105,8 +105,6 @@ class RollingWindow:
             case EndEntry():
                 self._begin_turn()
                 self._trim()
-            case _:
-                pass
 
     def assemble(self, view: View) -> Sequence[Message]:
         """The window, the turn's replies and results, and what the world has shown meanwhile."""
@@ -211,8 +209,6 @@ class RollingWindow:
                 self._state[name] = (
                     [scrub(str(each)) for each in value] if isinstance(value, list) else scrub(str(value))
                 )
-            case _:
-                pass
 
     def _shrink(self, entry: CompactionEntry) -> None:
         if entry.last not in self._ids:

@@ -110,8 +110,6 @@ class Transcript:
                 if len(self._results) == len(self._calls) or item.last not in self._ids[:-1]:
                     self._flush()
                 self._shrink(item)
-            case _:
-                pass
 
     def assemble(self, view: View) -> Sequence[Message]:
         """All of it: valid until the next compaction."""

@@ -110,8 +110,6 @@ class WorkingMemory:
             case EndEntry(stop_reason=why):  # what the turn was about stays as question and answer
                 self._close("" if why == "answered" else f"[the turn ended: {why.replace('_', ' ')}]")
                 self._forget("turn")
-            case _:
-                pass
 
     def assemble(self, view: View) -> Sequence[Message]:
         """All of it, made for each call."""
@@ -173,8 +171,6 @@ class WorkingMemory:
                 self._note(fact)
             case ToolResult(name="task", details={"plan": str(plan)}):
                 self._plan = plan
-            case _:
-                pass
 
     def _note(self, fact: str) -> None:
         self._remember(_Piece([Text(f"[note] {fact}")], traits=self.traits))
@@ -303,8 +299,6 @@ class ChangedFiles:
                 self._checkpoints[snapshot] = {**self._files}
             case {"rollback": str(snapshot)}:
                 self._files = {**self._checkpoints.get(snapshot, {})}
-            case _:
-                pass
 
     @property
     def line(self) -> str:

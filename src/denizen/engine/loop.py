@@ -128,8 +128,6 @@ async def _answer(turn: Turn, start: Start) -> TurnStop:
                 await turn.append(SystemEntry(text=CONTINUE))
             elif await _is_answer(turn, turn.state.intent, results):
                 return "answered"
-        case _:
-            pass
     return await _iterate(turn)
 
 

@@ -100,8 +100,6 @@ def _with_results(reply: AssistantMessage, after: Sequence[AnyEntry]) -> LastRep
                 last.kept = label == BEFORE
             case StateEntry(name=name) if name == UNDONE:
                 last.returned = True
-            case _:
-                pass
     return last
 
 
@@ -129,8 +127,6 @@ def question_of(entries: Sequence[AnyEntry]) -> ParkedEntry | None:
                 asked.append(entry)
             case AssistantEntry() | UserEntry() | EndEntry():
                 break
-            case _:
-                pass
     return next((entry for entry in asked if entry.call_id not in answered), None)
 
 
@@ -159,8 +155,6 @@ def recorded_result(turn: Turn, message_id: str = "") -> RunResult | None:
                 failed = True  # it may have been gone on with
             case EndEntry() as end:
                 return result_of(turn, end, messages)
-            case _:
-                pass
     return None
 
 

@@ -185,8 +185,6 @@ class _ParentHost:
                 self._show(f"  {summary}\n")
             case Notice():
                 self._parent.emit(event)
-            case _:
-                pass
 
     def controls(self) -> Sequence[Control]:
         return [Stop()] if self._parent.listen() or self._stopped else []

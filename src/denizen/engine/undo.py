@@ -248,8 +248,6 @@ def _entry_at(entries: Sequence[AnyEntry], snapshot: str) -> str:
                 reply = entry
             case EndEntry() if there:
                 ended, found = True, entry.id
-            case _:
-                pass
     return found
 
 

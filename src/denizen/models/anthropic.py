@@ -142,8 +142,6 @@ class AnthropicModel(WireModel):
                     blocks.append(data)
                 case Opaque(self.author, dict(data)) if blocks:  # fields of the block before it
                     blocks[-1] = blocks[-1] | data
-                case _:
-                    pass
         return blocks
 
     def _said(self, parts: Sequence[UserPart]) -> list[Json]:
@@ -160,8 +158,6 @@ class AnthropicModel(WireModel):
                     blocks.append({"type": "document", "source": _base64(media_type, data), "title": name or None})
                 case Text(text) if text.strip():
                     blocks.append(_text(text))
-                case _:
-                    pass
         return blocks
 
 

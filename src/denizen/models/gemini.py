@@ -144,8 +144,6 @@ class GeminiModel(WireModel):
                     parts[-1:] = [parts[-1] | data] if parts else []
                 case Opaque(self.author, dict(data)) if data.keys() & _PARTS:
                     parts.append(data)
-                case _:
-                    pass
         first_call = next((part for part in parts if "functionCall" in part), {"thoughtSignature": ""})
         if not _UP_TO_2.search(self.model):
             first_call.setdefault("thoughtSignature", _UNSIGNED)

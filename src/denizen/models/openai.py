@@ -122,8 +122,6 @@ class OpenAIModel(WireModel):
                     calls.append({"id": self._id(id), "type": "function", "function": function})
                 case Opaque(self.author, {"reasoning_details": _} | {"extra_content": _} as data):
                     (calls[-1] if after_call else rest).update(data)
-                case _:
-                    pass
             after_call = isinstance(part, ToolCall)
         if calls:
             rest["tool_calls"] = calls
@@ -160,8 +158,6 @@ def _said(content: Sequence[UserPart]) -> Json | None:
                 parts.append({"type": "file", "file": {"filename": name, "file_data": data_url(media_type, data)}})
             case Text(text) if text.strip():
                 parts.append({"type": "text", "text": text})
-            case _:
-                pass
     match parts:
         case []:
             return None

@@ -167,8 +167,6 @@ class ResponsesModel(WireModel):
                     items.append(item)
                 case Opaque(self.author, dict(fields)) if begun and not fields.keys() & _OF_CHAT:
                     items[-1] = _whole(items[-1], fields)
-                case _:
-                    pass
             begun = isinstance(part, Text | ToolCall)
         while items and items[-1].get("type") == "reasoning":  # refused without what was thought of
             items.pop()
@@ -200,8 +198,6 @@ def _said(content: Sequence[UserPart]) -> str | list[Json]:
                 parts.append({"type": "input_file", "filename": name, "file_data": data_url(media_type, data)})
             case Text(text) if text.strip():
                 parts.append({"type": "input_text", "text": text})
-            case _:
-                pass
     match parts:
         case [{"text": str(text)}]:
             return text

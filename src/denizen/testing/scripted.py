@@ -83,5 +83,3 @@ def stream_of(message: AssistantMessage) -> Iterable[StreamEvent]:
             case ToolCall(id=id_, name=name, args=args):
                 yield ToolCallDelta(id_, name, msgspec.json.encode(args).decode())
                 yield ToolCallEnd(part)
-            case _:
-                pass

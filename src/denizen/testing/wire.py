@@ -131,8 +131,6 @@ def _message(message: AssistantMessage) -> Json:
                 calls.append({"id": id, "type": "function", "function": function})
             case Opaque(data=data):
                 (calls[-1] if "extra_content" in data and calls else wire).update(data)
-            case _:
-                pass
     return wire | {"tool_calls": calls} if calls else wire
 
 

@@ -36,8 +36,6 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
                 case ToolEntry(message=ToolResult(details={"checkpoint": str(kept), "label": given})) if given == label:
                     snapshot, since = kept, turn.entries[at + 1 :]
                     break
-                case _:
-                    pass
         else:
             raise ToolRefused(
                 f"there is no checkpoint {label!r} in this session: rollback returns only to what checkpoint kept here"

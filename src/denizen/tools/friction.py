@@ -136,8 +136,6 @@ def _attempts(entries: Sequence[AnyEntry], calls_of: CallsOf) -> Iterator[Attemp
                 since += 1
             case ToolEntry(message=result) if result.call_id in asked and result.text not in _OUR_OWN:
                 yield Attempt(asked[result.call_id], result, turn, since)
-            case _:
-                pass
 
 
 def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> Iterator[Correction]:

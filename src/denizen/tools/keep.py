@@ -59,8 +59,6 @@ async def notes(turn: ToolContext) -> str:
         match entry:
             case NoteEntry(text=text) | ToolEntry(message=ToolResult(name="note", details={"note": str(text)})):
                 found.append(text)
-            case _:
-                pass
     return "\n".join(f"- {text}" for text in dict.fromkeys(found)) or "Nothing was noted yet."
 
 
@@ -75,8 +73,6 @@ def _just_shown(entries: Sequence[AnyEntry]) -> tuple[Sequence[AssistantMessage]
                 outputs.add(shown.call_id)
             case EndEntry():
                 break
-            case _:
-                pass
         if len(replies) == 2:
             return replies, len(outputs)
     return (), 0

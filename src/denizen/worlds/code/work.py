@@ -225,8 +225,6 @@ def unfinished_task_spec(entries: Sequence[AnyEntry]) -> TaskSpec | None:
                 ended = True  # of an earlier turn that was cut off when the task began
             case UserEntry() | EndEntry():
                 return None
-            case _:
-                pass
     return None
 
 

@@ -104,8 +104,6 @@ class EditorIO:
                 self._streamed = True
             case Done(result=RunResult(stop_reason="answered", reply=reply)) if not self._streamed:
                 self._events.put_nowait(LlmStream(TextDelta(reply)))
-            case _:
-                pass
         self._events.put_nowait(event)
 
     def controls(self) -> Sequence[Control]:
@@ -203,8 +201,6 @@ class Updates:
                 yield acp.update_agent_thought_text(f"Context made smaller: {old} → {new} messages.\n")
             case Notice(text=text, level="warning" | "error"):
                 yield acp.update_agent_thought_text(f"{text}\n")
-            case _:
-                pass
 
     def announced(self, request: Ask) -> schema.ToolCallStart:
         """A call that waits for permission, with what it would change and the question."""
@@ -219,8 +215,6 @@ class Updates:
                 proposed.append(acp.tool_diff_content(str(self._agent.workspace / path), new))
             case args if shown := request.diff or args.get("patch"):
                 proposed.append(_block(str(shown)))
-            case _:
-                pass
         return self._call(call, "pending", [*proposed, question])
 
     def started(self, call: ToolCall) -> schema.ToolCallStart | schema.ToolCallProgress:

@@ -307,5 +307,3 @@ def _history(opened: OpenSession) -> Iterator[Any]:
                 yield from map(updates.started, intent.calls)
             case ToolEntry(message=result):
                 yield from updates.of(tool_end(result))
-            case _:
-                pass
