@@ -97,7 +97,6 @@ class AgentHandle(Protocol):
 
     def record_with(self, model: str) -> AgentRecord:
         """The record with another model, which is closed with this agent. Raises ConfigError."""
-        ...
 
     async def leave(self, session: Session) -> None:
         """Close a session; one that has nothing but its header isn't kept."""

@@ -64,31 +64,24 @@ class Worker(Protocol):
     @property
     def id(self) -> str:
         """What the ledger calls it."""
-        ...
 
     def may_claim(self, busy: Collection[str], room: int) -> bool:
         """Whether a claim may find anything."""
-        ...
 
     def claim(self, db: ledger.Connection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
         """Begin turns."""
-        ...
 
     def next_due(self, db: ledger.Connection) -> float | None:
         """When to claim again, if no bell rings earlier."""
-        ...
 
     def began(self, claims: Sequence[ledger.Claim]) -> None:
         """What was claimed is written, and begins."""
-        ...
 
     def ended(self, session_key: str) -> None:
         """The session's turn here is over."""
-        ...
 
     async def rest(self) -> None:
         """Leave what comes to others. Raises LedgerError."""
-        ...
 
 
 class Backend(Protocol):
@@ -97,26 +90,21 @@ class Backend(Protocol):
     @property
     def error(self) -> type[Exception]:
         """What its statements raise."""
-        ...
 
     def transaction(self) -> AbstractContextManager[ledger.Connection]:
         """One that is on the disk when the block ends, and no other meanwhile: for one thread.
 
         Raises LedgerError in place of `error`.
         """
-        ...
 
     async def read(self, work: Callable[[ledger.Connection], T]) -> T:
         """What the work finds in what is committed. Raises LedgerError."""
-        ...
 
     def worker(self, database: "Database", bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
         """A worker that takes so many turns at once; the bell rings when it may claim."""
-        ...
 
     def close(self) -> None:
         """Give back what it holds."""
-        ...
 
 
 class Database:

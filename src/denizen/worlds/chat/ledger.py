@@ -75,7 +75,6 @@ class Connection(Protocol):
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         """A cursor over the statement's rows."""
-        ...
 
 
 class Claim(NamedTuple):

@@ -96,6 +96,4 @@ def _place(entries: Sequence[AnyEntry]) -> tuple[list[str], str]:
                 reply = entry.id
             case UserEntry():
                 heard.insert(0, entry.message.id)
-            case _:
-                pass
     return heard, reply

@@ -50,8 +50,6 @@ class Metrics:
                 self.count("denizen_turns_total", stop_reason=result.stop_reason)
                 if (began := self._began.pop(session_key, None)) is not None:
                     self.observe("denizen_turn_seconds", began)
-            case _:
-                pass
 
     def take(self) -> list[Count]:
         """What was counted since the last call: it is another's to keep."""

@@ -97,6 +97,4 @@ def _messages_seen(entries: Sequence[AnyEntry]) -> int:
                 count += 1
             case AssistantEntry(message=message) if not message.tool_calls:
                 count += 1
-            case _:
-                pass
     return count

@@ -182,8 +182,6 @@ class Connection:
             case Subnegotiation(Option.GMCP) if said := gmcp_said(event):
                 self.gmcp[said.package] = said.value
                 self._note(said.package, said.value)
-            case _:
-                pass
 
     def _note(self, package: str, value: Any) -> None:
         """Use what GMCP tells about us and others."""

@@ -33,8 +33,6 @@ class CycleHost:
                 self._tell(text)
             case Retry():
                 self._tell(f"The model: {event.words}")
-            case _:
-                pass
 
     def controls(self) -> Sequence[Control]:
         """A stop, once the cycle is to end; a call that runs isn't cut short."""

@@ -71,12 +71,9 @@ class Listener(Protocol):
 
     def status(self, status: Status) -> None:
         """It is doing something else now."""
-        ...
 
     def line(self, kind: Kind, text: str) -> None:
         """Something was seen, said or done."""
-        ...
 
     def facts(self, facts: Facts) -> None:
         """It knows something new."""
-        ...

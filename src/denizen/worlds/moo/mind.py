@@ -135,8 +135,6 @@ class Mind:
                     self.tell("patch", self.character.learn(entry.name, str(entry.value)))
                 case "quotation":
                     self.note(f"[Quotation] not followed: {entry.value}")
-                case _:
-                    pass
 
     @property
     def token_holder(self) -> str:

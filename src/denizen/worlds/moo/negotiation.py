@@ -76,8 +76,6 @@ class Negotiator:
                 return self._end(self.theirs, option, Verb.DONT)
             case Verb.DONT:
                 return self._end(self.ours, option, Verb.WONT)
-            case _:
-                pass
         return b""
 
     def _accept(self, option: int) -> bytes:

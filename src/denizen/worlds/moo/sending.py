@@ -33,31 +33,25 @@ class World(Protocol):
     @property
     def name(self) -> str:
         """What others call the agent there; empty: the server didn't tell."""
-        ...
 
     @property
     def room(self) -> Room | None:
         """Where the agent is, as far as the server told."""
-        ...
 
     @property
     def lines(self) -> AsyncIterable[ServerLine]:
         """What no command asked for, until the connection is over."""
-        ...
 
     @property
     def vouches(self) -> bool:
         """Whether the server names the talker of all that others say."""
-        ...
 
     @property
     def is_lost(self) -> bool:
         """Whether the connection is over."""
-        ...
 
     async def request(self, command: str) -> Output:
         """Send one command, and give its output once it is whole, or has a `problem`."""
-        ...
 
 
 class Sender:

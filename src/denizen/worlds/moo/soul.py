@@ -41,7 +41,6 @@ class CompiledRule(Protocol):
 
     def search(self, text: str, /) -> object | None:
         """Something, where the text has a match."""
-        ...
 
 
 class SoulRule(msgspec.Struct, frozen=True):

@@ -39,15 +39,12 @@ class Actor(Protocol):
 
     async def act(self, commands: Sequence[str]) -> ToolResult:
         """Send the commands, in order."""
-        ...
 
     async def finish(self, summary: str) -> ToolResult:
         """The work is done, or the result says what is missing."""
-        ...
 
     async def keep_todo(self, items: Sequence[str]) -> ToolResult:
         """Keep what is still to be done, in place of the list before."""
-        ...
 
 
 def norm_ref(reference: str) -> str:

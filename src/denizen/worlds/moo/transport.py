@@ -42,7 +42,6 @@ class Reader(Protocol):
 
     async def read(self, n: int = -1, /) -> bytes:
         """Some bytes, at most `n`; none: the server has closed."""
-        ...
 
 
 class Writer(Protocol):
@@ -50,11 +49,9 @@ class Writer(Protocol):
 
     def write(self, data: bytes, /) -> None:
         """Send bytes."""
-        ...
 
     def close(self) -> None:
         """Hang up."""
-        ...
 
 
 class Stream(msgspec.Struct, frozen=True):

@@ -40,8 +40,6 @@ class _Heard:
                     self._in_text = True
                 case LlmEnd() | Withdrawn():
                     self._in_text = False
-                case _:
-                    pass
             self.events.put_nowait(told.event)
 
 

@@ -165,8 +165,6 @@ async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
                         yield Withdrawn(unsaid)
                     thought = [*filter(None, thoughts)]
                     yield Reply(text=str(text), thoughts=thought, calls=calls, usage=result.usage, cut=cut)
-                case _:
-                    pass
 
 
 def _last_words(result: RunResult, said: str) -> str:
@@ -393,8 +391,6 @@ async def _retell(session: Session, said: Sequence[Said]) -> Start:
                 begun = bool(message.tool_calls)
                 if not begun:
                     await session.append(EndEntry(stop_reason="answered"))
-            case _:
-                pass
     if not waiting:
         return Resume()
     if begun:
