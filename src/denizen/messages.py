@@ -3,6 +3,7 @@
 Every struct is immutable and encodes to JSON with a `type` field that tells it apart.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeVar
@@ -11,6 +12,8 @@ import msgspec
 
 ATTACHED = ("\n\n<file path=", "\n\n<stdin>", "\n\n<prompt from=")
 """How the part of a user's message begins that holds a file, or piped input, and not the user's own words."""
+
+_OUTSIDE = re.compile(r'\n\n<(?:file path="(?:/|[a-z]+:)|stdin>|prompt from=)')
 
 _Number = TypeVar("_Number", int, float)
 
@@ -42,7 +45,7 @@ class Document(msgspec.Struct, frozen=True, tag_field="type", tag="document", om
     """A file that was attached: its raw bytes, their media type (`application/pdf`, `text/plain`), and its name.
 
     `text` is what could be read of a PDF document when it was attached, and `pages` how many it has (0: not known):
-    `denizen.documents` reads them.
+    `denizen.documents` reads them. `outside`: it came from elsewhere than the workspace, whatever its name is.
     """
 
     media_type: str
@@ -50,6 +53,18 @@ class Document(msgspec.Struct, frozen=True, tag_field="type", tag="document", om
     name: str
     text: str = ""
     pages: int = 0
+    outside: bool = False
+
+
+def is_from_outside(part: object) -> bool:
+    """Whether a part of a user's message holds others' text: piped input, a server's prompt, a file from elsewhere."""
+    match part:
+        case Text(text):
+            return _OUTSIDE.match(text) is not None
+        case Document(name=name, outside=outside):
+            return outside or name.startswith("/")
+        case _:
+            return False
 
 
 class _Exact(msgspec.Struct, frozen=True, tag_field="type"):

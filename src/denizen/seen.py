@@ -4,8 +4,8 @@ import html
 import re
 import unicodedata
 from bisect import bisect_left, insort
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
 
 COMPARED: Final = 150
 """Characters of a call, as `_plain` has them, by which it is recognised."""
@@ -16,6 +16,15 @@ _UNSEEN: Final = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _END: Final = re.compile(r"(?:</?[^<>]{1,60}>|\[/?[A-Z_]{1,30}\]|[\s\"'`,;])++\Z")
 _END_CHARS: Final = 400
+_CALLED: Final = (
+    r"\$\(\s*{name}(?![\w-])"
+    r"|\b(?i:name|tool|tool_name|function|action|recipient_name)[\s\"'\\:=]{{1,12}}(?:functions\.)?{name}(?![\w-])"
+    r"|(?:^[^\w\n]{{0,12}}|[<>\[\]|]\s?){name}\s*[({{>]"
+    r"|\bfunctions\.{name}(?![\w-])"
+)
+"""A tool's name where a call of it is written: `$(mark …)`, `"name": "mark"`, `<function=mark>`, `mark(…)`."""
+_AROUND_CHARS: Final = 400
+"""Characters around it that hold its arguments, besides those that the arguments have."""
 _CLOSERS: Final = re.compile(r"(?<=[)\]}])(?: [)\]}])+\Z")
 
 
@@ -50,10 +59,16 @@ class SeenText:
         others = self._players if players else self._others
         return bool(word) and others.hold(word[0], wording) and not self._typed.hold(word[0], wording)
 
+    def quotes_call(self, names: Collection[str], args: Mapping[str, Any]) -> bool:
+        """Whether others wrote a call of a tool of these names with these arguments, in whatever syntax."""
+        values = [*_values(args)]
+        return self._others.hold_call(names, values) and not self._typed.hold_call(names, values)
+
 
 class _Texts:
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._called: dict[str, tuple[int, list[tuple[str, int]]]] = {}  # by name: the texts searched, and where
         self._found: dict[str, tuple[int, list[str]]] = {}  # by first word: the texts searched, what goes on from it
 
     def add(self, text: str) -> None:
@@ -67,6 +82,39 @@ class _Texts:
         self._found[word] = len(self._texts), found
         at = bisect_left(found, wording)
         return at < len(found) and found[at].startswith(wording)
+
+    def hold_call(self, names: Collection[str], values: Collection[str]) -> bool:
+        numbers = [re.compile(rf"(?<!\w){re.escape(value)}(?!\w)") for value in values if not _WORD.search(value)]
+        wordings = [_plain(value)[:COMPARED].rstrip() for value in values if _WORD.search(value)]
+        reach = _AROUND_CHARS + 4 * sum(min(len(value), 2 * COMPARED) for value in values)
+        for name in names:
+            for text, at in self._calls_of(name):
+                around = text[max(at - reach, 0) : at + reach]
+                plain = _plain(around)
+                if all(each in plain for each in wordings) and all(each.search(around) for each in numbers):
+                    return True
+        return False
+
+    def _calls_of(self, name: str) -> list[tuple[str, int]]:
+        searched, places = self._called.get(name, (0, []))
+        pattern = re.compile(_CALLED.format(name=re.escape(name)), re.MULTILINE)
+        for text in self._texts[searched:]:
+            if name in text:
+                places += [(text, found.start()) for found in pattern.finditer(text)]
+        self._called[name] = len(self._texts), places
+        return places
+
+
+def _values(value: object) -> Iterator[str]:
+    """The texts and numbers of which arguments are made."""
+    match value:
+        case Mapping() | list():
+            for each in value.values() if isinstance(value, Mapping) else value:
+                yield from _values(each)
+        case str() | int() | float() if not isinstance(value, bool):
+            yield str(value)
+        case _:
+            pass
 
 
 def _beginning_with(word: str, plain: str) -> Iterator[str]:

@@ -45,7 +45,11 @@ class Native:
             found.text,
             "\n".join([*thoughts, *([found.thinking] if found.thinking else [])]),
             problems=tuple(f"Not run: {why}." for why in found.broken) if calls else (),
-            quoted=frozenset(call.id for call, words in zip(calls, found.wordings, strict=True) if seen.quotes(words)),
+            quoted=frozenset(
+                call.id
+                for call, words in zip(calls, found.wordings, strict=True)
+                if is_quotation(call, words, tools, seen)
+            ),
         )
 
     def stream_filter(self, tools: Toolset) -> StreamFilter | None:
@@ -70,3 +74,9 @@ class Native:
         """The tool's name with its arguments in brackets."""
         args = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.args.items())
         return f"{call.name}({args})"
+
+
+def is_quotation(call: ToolCall, wording: str, tools: Toolset, seen: SeenText) -> bool:
+    """Whether others wrote the call before, in the same words or in another syntax."""
+    tool = tools.get(call.name)
+    return seen.quotes(wording) or (tool is not None and seen.quotes_call({tool.name, *tool.shell_names}, call.args))

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
+import msgspec
+
 from denizen.documents import PDF, as_taken, attached_document, attached_picture, is_pdf, picture_type, read_pdf
 from denizen.errors import ConfigError
 from denizen.messages import Document, Image, Text, UserPart
@@ -34,7 +36,7 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
     if picture_type(piped):
         parts.append(attached_picture(piped, "stdin"))
     elif is_pdf(piped):
-        parts.append(read_pdf(piped, "stdin.pdf"))
+        parts.append(msgspec.structs.replace(read_pdf(piped, "stdin.pdf"), outside=True))
     elif piped.strip():
         words = _text(piped, "The piped input", "Name a file, and let the agent look at it.")
         parts.append(Text(f"\n\n<stdin>\n{words}\n</stdin>" if parts else words))

@@ -35,7 +35,7 @@ _SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "eval", "source
 """Commands after which a variable may be other than what the script assigns."""
 _COMMANDS = frozenset({"command", "declaration_command", "unset_command", "test_command", "variable_assignment"})
 _PIECES = frozenset({"string", "concatenation", "command_name"})
-_GLOB = re.compile(r"(?<=[\w./-])(?:[*?]|\[[^]]*\])")
+_GLOB = re.compile(r"^(?:[*?]+|\[[^]]*\])+(?=\w)|(?<=[\w./*?\]-])(?:[*?]|\[[^]]*\])")
 _FOLDER = re.compile(r'"?\$\{?(\w+)\}?"?/')
 """A program's path that begins with a variable: where the script doesn't set that, the program is known."""
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
@@ -182,7 +182,7 @@ def _texts(node: "Node", values: Values) -> Sequence[str]:
             return ["/dev/fd/63"]
         case "string_content":
             return [re.sub(r"\\([$`\"\\])", r"\1", text)]
-        case "concatenation" if _BRACES.search(text):
+        case "concatenation" if _BRACES.search(text) or _GLOB.match(text):
             return [UNKNOWN]
         case kind if kind in _PIECES:
             return ["".join(pieces) for pieces in _combined(_pieces(node, values))]

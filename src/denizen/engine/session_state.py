@@ -38,6 +38,7 @@ from denizen.messages import (
     ToolResult,
     Usage,
     UserMessage,
+    is_from_outside,
 )
 from denizen.ports import (
     NOTHING_SEEN,
@@ -336,6 +337,8 @@ class SessionState:
         self.account.messages.append(message)
         if not self._is_subagent:  # there another agent speaks
             self.user_words.hear(message)
+        if any(map(is_from_outside, message.content)):
+            self._given_traits |= Traits.UNTRUSTED
         for part in message.content:
             match part:
                 case Text(text):

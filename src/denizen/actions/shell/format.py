@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from denizen.actions.native import Native
+from denizen.actions.native import Native, is_quotation
 from denizen.actions.shell.arguments import arguments_of, show
 from denizen.actions.shell.commands import MOST_COMMANDS, Help, find_tool, grammar_of, parameters_of, unknown_command
 from denizen.actions.shell.reply import Command, Reply, plain_prose, read_reply
@@ -146,7 +146,7 @@ def _intent(message: AssistantMessage, reply: Reply, tools: Toolset, seen: SeenT
         quoted=frozenset(
             call.id
             for call, command in zip(calls, run, strict=False)
-            if seen.quotes(message.text[command.start : command.end])
+            if is_quotation(call, message.text[command.start : command.end], tools, seen)
         ),
     )
 
