@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 from tests.engine.conftest import MakeAgent
-from tests.engine.scene import DEFAULT, Host, run_agent
+from tests.engine.scene import DEFAULT, Host, call, run_agent
 
+from denizen import Config, tool
+from denizen.config.settings import PolicySettings, Rule
 from denizen.engine.resume import question_of
-from denizen.entries import AnswerEntry
+from denizen.entries import AnswerEntry, StartedEntry
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
-from denizen.ports import Answer
+from denizen.ports import Answer, ToolContext, Traits
 from denizen.testing import FakeClock
 from denizen.tools.ask import ask
 
@@ -55,3 +57,45 @@ async def test_after_the_time_for_an_answer_it_goes_on_without(
     await clock.sleep(25 * 3600)
     told = answered(await run_agent(None, agent=agent))
     assert told == "nobody answered in time; go on without, and say what you assumed"
+
+
+async def test_other_tools_that_ask_run_again_with_each_answer(agent_of: MakeAgent) -> None:
+    began: list[str] = []
+
+    @tool(traits=Traits.SENDS)
+    async def order(turn: ToolContext) -> str:
+        """Order."""
+        began.append("order")
+        given = [(await turn.ask(question)).text for question in ("How many?", "Which?")]
+        return f"ordered {given}"
+
+    allowed = Config(policy=PolicySettings(rules=[Rule(tool="order", decide="allow")]))
+    agent = agent_of(call(("order", {})), "done", tools=[order], config=allowed)
+    await run_agent("go", agent=agent)
+    for question, text in (("How many?", "three"), ("Which?", "red")):
+        waiting = question_of(await agent.store.read(DEFAULT))
+        assert waiting
+        assert waiting.question == question
+        session = await agent.open("default")
+        await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text=text))
+        await session.close()
+        result = await run_agent(None, agent=agent)
+    assert answered(result) == "ordered ['three', 'red']"
+    assert len(began) == 3
+
+
+async def test_a_call_that_asked_and_was_interrupted_after_the_answer_is_not_run_again(agent_of: MakeAgent) -> None:
+    @tool(traits=Traits.WRITES)
+    async def order(turn: ToolContext) -> str:
+        """Order."""
+        return (await turn.ask("How many?")).text
+
+    agent = agent_of(call(("order", {})), "done", tools=[order])
+    await run_agent("go", agent=agent)
+    waiting = question_of(await agent.store.read(DEFAULT))
+    assert waiting
+    session = await agent.open("default")
+    await session.append(AnswerEntry(call_id=waiting.call_id, allow=True, text="three"))
+    await session.append(StartedEntry(call_id=waiting.call_id.rpartition(".")[0], name="order"))
+    await session.close()
+    assert "interrupted" in answered(await run_agent(None, agent=agent))

@@ -272,7 +272,7 @@ class PackagesSettings(_Table, frozen=True, kw_only=True):
     """Seconds for one answer of a client; an audit has ten times that."""
 
 
-McpTrait = Literal["reads", "writes", "executes", "network", "sends", "private", "untrusted", "changes", "repeatable"]
+McpTrait = Literal["reads", "writes", "executes", "network", "sends", "private", "untrusted", "changes"]
 
 
 class McpServer(_Table, frozen=True, kw_only=True):

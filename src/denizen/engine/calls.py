@@ -1,6 +1,7 @@
 """Running the tools that a model asked for."""
 
 import asyncio
+import hashlib
 import threading
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -16,7 +17,7 @@ from denizen.engine.subagents import run_subagent
 from denizen.engine.tracing import UNTRACED, record_result, tool_span
 from denizen.engine.turn import Turn, TurnOver
 from denizen.entries import StartedEntry, ToolEntry
-from denizen.errors import DenizenError, ToolRefused
+from denizen.errors import DenizenError
 from denizen.events import ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserPart
 from denizen.not_run import DROPPED, NOT_RUN
@@ -199,14 +200,15 @@ def _cancelled() -> bool:
 def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> ToolContext:
     agent = turn.agent
 
+    asked = 0
+
     async def ask(question: str) -> Answer:
-        if Traits.REPEATABLE in tool.traits:  # it can wait: the answer finds it again
-            given = await answer_to(turn, Ask(call.id, question))
-            return Answer(call.id, given.allow, given.text, given.scope, given.unasked)
-        answer = await turn.io.ask(Ask(call.id, question))
-        if not isinstance(answer, Answer):
-            raise ToolRefused("nobody is there to answer; go on without, and say what you assumed")
-        return answer
+        nonlocal asked
+        asked += 1
+        # A call that was permitted has an answer under its own id. Once this one is there, the call runs again.
+        question_id = call.id if Traits.REPEATABLE in tool.traits else own_question_id(call.id, f"{asked} {question}")
+        given = await answer_to(turn, Ask(question_id, question))
+        return Answer(call.id, given.allow, given.text, given.scope, given.unasked)
 
     return ToolContext(
         session_key=turn.session.key,
@@ -229,6 +231,11 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         denied=agent.policy.denied_paths(tool),
         subagent=partial(run_subagent, turn, call.id, progress.emit),
     )
+
+
+def own_question_id(call_id: str, question: str) -> str:
+    """The id of a question that a running call asks."""
+    return f"{call_id}.{hashlib.sha256(question.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _within_limit(turn: Turn, call: ToolCall, result: ToolResult) -> ToolResult:

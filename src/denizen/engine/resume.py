@@ -96,6 +96,8 @@ def _with_results(reply: AssistantMessage, after: Sequence[AnyEntry]) -> LastRep
                 last.results[result.call_id] = result
             case StartedEntry(call_id=call_id):
                 last.started.add(call_id)
+            case ParkedEntry(call_id=call_id):  # it asked the person, and runs again with the answer
+                last.started.discard(call_id.rpartition(".")[0])
             case CheckpointEntry(label=label):
                 last.kept = label == BEFORE
             case StateEntry(name=name) if name == UNDONE:

@@ -27,6 +27,7 @@ from denizen.ports import (
     Steer,
     Stop,
     Traits,
+    TurnEnded,
     TurnIO,
     View,
 )
@@ -110,7 +111,7 @@ def spent_by_subagents(agent: AgentRecord, messages: Sequence[Message]) -> float
     return spent
 
 
-class TurnOver(Exception):
+class TurnOver(TurnEnded):
     """Ends the turn from anywhere in it."""
 
     def __init__(self, reason: TurnStop, note: str = "") -> None:

@@ -39,6 +39,7 @@ from denizen.ports.tool import (
     ToolContext,
     Toolset,
     Traits,
+    TurnEnded,
     is_harmless,
     only_reads,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "Toolset",
     "TraitedContext",
     "Traits",
+    "TurnEnded",
     "TurnHandler",
     "TurnIO",
     "TurnQueue",

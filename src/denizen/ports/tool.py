@@ -48,6 +48,10 @@ UNTRUSTED = "[untrusted]"
 """Put before a fact that was kept in sight of text that others wrote."""
 
 
+class TurnEnded(Exception):
+    """Raised to end the turn, also by `ToolContext.ask` until the person has answered: tools let it pass."""
+
+
 async def _no_subagent(task: str, name: str) -> ToolResult:
     raise ToolRefused("no subagent can work here: do it yourself")
 

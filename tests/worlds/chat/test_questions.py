@@ -1,10 +1,13 @@
 """Questions in a chat: which one an answer means, and who may give it."""
 
 import re
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from tests.engine.scene import call
+from tests.tools.mcp.conftest import HOSTILE
 from tests.worlds.chat.conftest import Scene, Serve, message, said
 
 from denizen.clock import SystemClock
@@ -152,6 +155,21 @@ async def test_plain_yes_does_not_count_before_the_question_was_delivered(serve:
         await word_of(scene, chat="team", channel="memory")
         await scene.gateway.accept(in_group("yes", "ann"))
         assert "Say which one" in (await told(scene, 2))[-1]
+
+
+async def test_server_that_asks_during_a_call_parks_the_turn_and_is_called_again(serve: Serve, tmp_path: Path) -> None:
+    server = {"command": sys.executable, "args": [str(HOSTILE), "asks"]}
+    rule = {"tool": "mcp_notes_work", "decide": "allow"}
+    config = {"mcp": {"notes": server}, "policy": {"rules": [rule]}}
+    (tmp_path / "workspace").mkdir()
+    work = call(("mcp_notes_work", {}))
+    async with serve(work, "done", workspace=tmp_path / "workspace", config=config) as scene:
+        await scene.say("work")
+        word = await word_of(scene, chat="ann")
+        assert "How large?" in (await scene.contents(1))[0]
+        await scene.say(f"/approve {word} 3")
+        assert (await scene.contents(2))[-1] == "done"
+        assert '"accept", "content": {"size": 3}' in said(scene.model).replace("\\", "")
 
 
 async def test_words_of_a_day_differ(database: Database) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from denizen.errors import ToolRefused
-from denizen.ports import Answer, ToolContext
+from denizen.ports import Answer, ToolContext, TurnEnded
 
 if TYPE_CHECKING:
     from mcp.client import ClientRequestContext
@@ -28,6 +28,7 @@ class _Request:
     turn: ToolContext | None
     limit: asyncio.Timeout
     asking: "asyncio.Task[ElicitResult] | None" = None
+    ended: TurnEnded | None = None
 
 
 _CURRENT: ContextVar[_Request | None] = ContextVar("mcp_request", default=None)
@@ -45,7 +46,10 @@ class Questions:
 
     @contextmanager
     def during(self, turn: ToolContext | None, limit: asyncio.Timeout) -> Generator[None]:
-        """While a request of that turn runs, of whose time that is the limit, the person may be asked for it."""
+        """While a request of that turn runs, of whose time that is the limit, the person may be asked for it.
+
+        Raises TurnEnded where the turn waits for the answer: the server was told that nobody answers.
+        """
         request = _Request(turn, limit)
         self.requests.append(request)
         mark = _CURRENT.set(request)
@@ -56,6 +60,8 @@ class Questions:
             self.requests.remove(request)
             if request.asking:
                 request.asking.cancel()
+            if request.ended:
+                raise request.ended
 
     async def ask(self, context: "ClientRequestContext", params: "ElicitRequestParams") -> "ElicitResult":
         """Ask the person of the request that it is for; where that isn't clear, nobody: it may be another's."""
@@ -75,7 +81,11 @@ class Questions:
         if asking.cancelled() or request not in self.requests:
             return ElicitResult(action="cancel")
         request.limit.reschedule(asyncio.get_running_loop().time() + self.seconds)
-        return asking.result()
+        try:
+            return asking.result()
+        except TurnEnded as ended:
+            request.ended = ended
+            return ElicitResult(action="cancel")
 
 
 async def _elicit(server: str, params: "ElicitRequestParams", turn: ToolContext) -> "ElicitResult":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from denizen.clock import Clock
 from denizen.config.settings import McpServer
 from denizen.errors import ConfigError, ToolRefused
-from denizen.ports import ToolContext
+from denizen.ports import ToolContext, TurnEnded
 from denizen.tools.mcp.asking import Questions
 from denizen.tools.mcp.listing import Listing, listing_of
 from denizen.trusted.session_files import SessionFiles
@@ -72,7 +72,7 @@ class Connection:
             if not self._questions.requests:  # it may hang, and nobody else is being served
                 self._over.set()
             raise ToolRefused(f"the MCP server {self.name} gave no answer within {seconds:g} s") from None
-        except (ToolRefused, ConfigError):
+        except (ToolRefused, ConfigError, TurnEnded):
             raise
         except Exception as error:  # the boundary to the server and its library: whatever it is, the model must know
             raise ToolRefused(await self._reason(error)) from error
