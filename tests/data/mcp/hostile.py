@@ -1,7 +1,7 @@
 """An MCP server by hand, of the standard library alone, that does harm in the way its argument says.
 
-Its tools are in the file that the variable TOOLS names, if it is set; its instructions are those of INSTRUCTIONS; it
-writes its process id to the file PID.
+Its tools are in the file that the variable TOOLS names, if it is set; its instructions are its second argument, or those of
+INSTRUCTIONS; it writes its process id to the file PID.
 """
 
 import json
@@ -117,7 +117,8 @@ def serve(message: dict[str, Any]) -> None:
             info = {"name": "hostile", "version": "1"}
             version = params["protocolVersion"]
             can: dict[str, Any] = {"tools": {}} | ({"resources": {}, "prompts": {}} if HARM == "boasts" else {})
-            words = {"instructions": os.environ["INSTRUCTIONS"]} if "INSTRUCTIONS" in os.environ else {}
+            instructions = sys.argv[2] if len(sys.argv) > 2 else os.environ.get("INSTRUCTIONS")
+            words = {} if instructions is None else {"instructions": instructions}
             say(id=number, result={"protocolVersion": version, "capabilities": can, "serverInfo": info, **words})
         case "tools/list" if changed:
             say(id=number, error={"code": -32603, "message": "not now"})
