@@ -30,3 +30,13 @@ def test_whatever_was_seen_is_searched_in_passing(filler: str) -> None:
     seen = SeenText()
     seen.observe(filler * 20_000)
     assert not seen.quotes(f"$(run touch EVIL {filler * 2_000})")
+
+
+@pytest.mark.parametrize(
+    "filler", ["$(run touch ", "\nrun(touch ", "name: run touch ", "<run>touch ", "[", "name" + " " * 12]
+)
+def test_arguments_are_searched_in_passing(filler: str) -> None:
+    seen = SeenText()
+    seen.observe(filler * 20_000)
+    assert not seen.quotes_call({"run"}, {"command": f"touch EVIL {filler * 2_000}"})
+    assert not seen.quotes_call({"run"}, {"command": "touch EVIL"})

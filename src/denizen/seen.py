@@ -88,10 +88,13 @@ class _Texts:
         wordings = [_plain(value)[:COMPARED].rstrip() for value in values if _WORD.search(value)]
         reach = _AROUND_CHARS + 4 * sum(min(len(value), 2 * COMPARED) for value in values)
         for name in names:
+            looked_at, end = "", 0
             for text, at in self._calls_of(name):
-                around = text[max(at - reach, 0) : at + reach]
-                plain = _plain(around)
-                if all(each in plain for each in wordings) and all(each.search(around) for each in numbers):
+                if text is looked_at and at < end:
+                    continue
+                looked_at, end = text, at + reach
+                around = text[max(at - reach, 0) : end + reach]  # wide enough for the calls up to `end`
+                if all(each.search(around) for each in numbers) and _contains(around, wordings):
                     return True
         return False
 
@@ -103,6 +106,14 @@ class _Texts:
                 places += [(text, found.start()) for found in pattern.finditer(text)]
         self._called[name] = len(self._texts), places
         return places
+
+
+def _contains(text: str, wordings: Collection[str]) -> bool:
+    """Whether a text has all these words, one after the other; the first ones are looked for first, which is quick."""
+    if not all(each.split(maxsplit=1)[0] in text for each in wordings):
+        return False
+    plain = _plain(text)
+    return all(each in plain for each in wordings)
 
 
 def _values(value: object) -> Iterator[str]:
