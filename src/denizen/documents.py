@@ -59,7 +59,7 @@ def read_pdf(data: bytes, name: str) -> Document:
 def attached_picture(data: bytes, name: str) -> Image:
     """A picture that somebody attached. Raises ConfigError for what models can't see."""
     if media_type := picture_type(data):
-        return Image(media_type, data)
+        return Image(media_type, data, outside=name.startswith("/"))
     raise ConfigError(f"{name} isn't a picture that models can see: png, jpeg, gif or webp.")
 
 

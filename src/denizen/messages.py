@@ -34,11 +34,15 @@ class Thinking(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="thi
     signature: str = ""
 
 
-class Image(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="image"):
-    """A picture: its raw bytes and their media type (`image/png`)."""
+class Image(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="image", omit_defaults=True):
+    """A picture: its raw bytes and their media type (`image/png`).
+
+    `outside`: it was attached, and came from elsewhere than the workspace.
+    """
 
     media_type: str
     data: bytes
+    outside: bool = False
 
 
 class Document(msgspec.Struct, frozen=True, tag_field="type", tag="document", omit_defaults=True):
@@ -56,11 +60,21 @@ class Document(msgspec.Struct, frozen=True, tag_field="type", tag="document", om
     outside: bool = False
 
 
+_File = TypeVar("_File", bound=Image | Document)
+
+
+def from_outside(attached: _File) -> _File:
+    """What was attached, as something from elsewhere than the workspace."""
+    return msgspec.structs.replace(attached, outside=True)
+
+
 def is_from_outside(part: object) -> bool:
     """Whether a part of a user's message holds others' text: piped input, a server's prompt, a file from elsewhere."""
     match part:
         case Text(text):
             return _OUTSIDE.match(text) is not None
+        case Image(outside=outside):
+            return outside
         case Document(name=name, outside=outside):
             return outside or name.startswith("/")
         case _:

@@ -8,11 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-import msgspec
-
 from denizen.documents import PDF, as_taken, attached_document, attached_picture, is_pdf, picture_type, read_pdf
 from denizen.errors import ConfigError
-from denizen.messages import Document, Image, Text, UserPart
+from denizen.messages import Document, Image, Text, UserPart, from_outside
 
 MOST_BYTES = 10_000_000
 """Bytes of one attachment."""
@@ -34,9 +32,9 @@ def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: byte
     ]
     parts += as_taken(files, (PDF,))
     if picture_type(piped):
-        parts.append(attached_picture(piped, "stdin"))
+        parts.append(from_outside(attached_picture(piped, "stdin")))
     elif is_pdf(piped):
-        parts.append(msgspec.structs.replace(read_pdf(piped, "stdin.pdf"), outside=True))
+        parts.append(from_outside(read_pdf(piped, "stdin.pdf")))
     elif piped.strip():
         words = _text(piped, "The piped input", "Name a file, and let the agent look at it.")
         parts.append(Text(f"\n\n<stdin>\n{words}\n</stdin>" if parts else words))
@@ -55,7 +53,7 @@ def attachments(text: str, workspace: Path, images: Sequence[Path] = ()) -> list
     found: list[Image | Document] = []
     for path in dict.fromkeys(path for _, path in _mentioned(text) if path):
         data = _read(path)
-        name = os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
+        name = _name(path, workspace)
         if picture_type(data):
             found.append(attached_picture(data, name))
         elif is_pdf(data):
@@ -63,7 +61,7 @@ def attachments(text: str, workspace: Path, images: Sequence[Path] = ()) -> list
         else:
             _text(data, str(path), "Leave out the @ to name it only.")
             found.append(Document("text/plain", data, name))
-    return [*found, *(attached_picture(_read(path), str(path)) for path in images)]
+    return [*found, *(attached_picture(_read(path), _name(path, workspace)) for path in images)]
 
 
 def unattached(text: str) -> list[str]:
@@ -92,6 +90,10 @@ def _mentioned(text: str) -> Iterator[tuple[str, Path | None]]:
         name = quoted or plain
         bare = name.rstrip(",;:.?!)")
         yield bare, _file(name) or _file(bare)
+
+
+def _name(path: Path, workspace: Path) -> str:
+    return os.path.normpath(Path.cwd() / path).removeprefix(f"{workspace}/")
 
 
 def _file(name: str) -> Path | None:

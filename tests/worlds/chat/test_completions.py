@@ -21,7 +21,7 @@ from tests.worlds.chat.test_gateway import Held
 from denizen.clock import SystemClock
 from denizen.errors import ModelError
 from denizen.events import Done, StreamEvent, TextDelta
-from denizen.messages import AssistantMessage, Document, Image, Text, Thinking, ToolResult, UserMessage
+from denizen.messages import AssistantMessage, Document, Image, Text, Thinking, ToolResult, UserMessage, from_outside
 from denizen.ports import ModelRequest, Schema, Traits
 from denizen.testing import ScriptedModel
 from denizen.worlds.chat.gateway import Gateway
@@ -360,10 +360,10 @@ async def test_picture_is_seen(serve: Serve, home: Path, session: str) -> None:
         await chat(client, user([{"type": "text", "text": "what is it?"}, picture]))
         (seen,) = [each for each in scene.model.requests[-1].messages if isinstance(each, UserMessage)]
         assert seen.text.startswith("what is it?")
-        assert Image("image/png", data) in seen.content
+        assert from_outside(Image("image/png", data)) in seen.content
         source: Any = {"type": "input_image", "image_url": picture["image_url"]["url"]}
         await client.responses.create(input=[user([source])])
-        assert Image("image/png", data) in scene.model.requests[-1].messages[-1].content
+        assert from_outside(Image("image/png", data)) in scene.model.requests[-1].messages[-1].content
 
 
 @pytest.mark.parametrize("session", ["", "ann"])
@@ -374,10 +374,10 @@ async def test_documents_are_read(serve: Serve, home: Path, session: str) -> Non
     async with serve("open", "still open") as scene, sdk(scene, home, session) as client:
         await chat(client, user([{"type": "text", "text": "is it open?"}, file, notes]))
         (seen,) = [each for each in scene.model.requests[-1].messages if isinstance(each, UserMessage)]
-        assert seen.content[1:3] == [PAPER, Document("text/plain", b"mine", "n.txt")]
+        assert seen.content[1:3] == [from_outside(PAPER), from_outside(Document("text/plain", b"mine", "n.txt"))]
         source: Any = {"type": "input_file", "filename": "bridge.pdf", "file_data": data}
         await client.responses.create(input=[user([source])])
-        assert PAPER in scene.model.requests[-1].messages[-1].content
+        assert from_outside(PAPER) in scene.model.requests[-1].messages[-1].content
 
 
 @pytest.mark.parametrize("session", ["", "ann"])

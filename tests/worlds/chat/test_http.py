@@ -17,7 +17,7 @@ from tests.full_disk import file_size_limit
 from tests.worlds.chat.conftest import AWAY, AwayStore, Scene, Serve, SimulatedClock, key_of
 
 from denizen.clock import SystemClock
-from denizen.messages import Document, UserMessage
+from denizen.messages import Document, UserMessage, from_outside
 from denizen.worlds.chat.server import listening
 from denizen.worlds.chat.token import read_token
 
@@ -78,7 +78,7 @@ async def test_files_in_a_message_are_seen_by_the_model(serve: Serve, home: Path
         assert (await client.post(media=media))[0] == 202
         await scene.replies(1)
         (seen,) = [each for each in scene.model.requests[-1].messages if isinstance(each, UserMessage)]
-        assert seen.content[1:3] == [PAPER, Document("text/plain", b"mine", "n.txt")]
+        assert seen.content[1:3] == [from_outside(PAPER), from_outside(Document("text/plain", b"mine", "n.txt"))]
         assert "[attached: roof.png]" in seen.text
 
 

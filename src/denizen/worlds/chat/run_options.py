@@ -53,10 +53,7 @@ def has_attachments(message: InboundMessage) -> bool:
 def parts_of(message: InboundMessage) -> list[UserPart]:
     """What the model sees of a message."""
     words = "\n".join((message.content, *(f"[attached: {each}]" for each in message.media)))
-    attached = [
-        msgspec.structs.replace(each, outside=True) if isinstance(each, Document) else each
-        for each in msgspec.convert(message.metadata.get(_ATTACHED, []), list[Attachment])
-    ]
+    attached = msgspec.convert(message.metadata.get(_ATTACHED, []), list[Attachment])
     text = [Text(words)] if words or not attached else []
     return [*text, *attached]
 

@@ -13,7 +13,18 @@ from denizen.documents import attached_document, attached_picture
 from denizen.engine.output import Output
 from denizen.entries import SystemEntry
 from denizen.errors import ConfigError
-from denizen.messages import AssistantMessage, Document, Image, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
+from denizen.messages import (
+    AssistantMessage,
+    Document,
+    Image,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+    UserPart,
+    from_outside,
+)
 from denizen.ports import Schema
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import event_stream
@@ -250,8 +261,8 @@ def parts(content: str | Sequence[Part] | None) -> list[UserPart]:
 
 def _part(part: Part) -> UserPart:
     if "image" in part.type:
-        return _image(part)
-    return _document(part.file or part) if "file" in part.type else Text(words([part]))
+        return from_outside(_image(part))
+    return from_outside(_document(part.file or part)) if "file" in part.type else Text(words([part]))
 
 
 def _image(part: Part) -> Image:

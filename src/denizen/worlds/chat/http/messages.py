@@ -11,7 +11,7 @@ from aiohttp import web
 
 from denizen.documents import attached_document, attached_picture
 from denizen.errors import ConfigError, SessionError
-from denizen.messages import Document, Image
+from denizen.messages import Document, Image, from_outside
 from denizen.ports import InboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat import ledger, outbound
@@ -71,9 +71,11 @@ def _attached(media: Iterable[str | Image | Document]) -> list[Attachment]:
     """What goes to the model, PDF documents with their text. Raises HTTPException."""
     try:
         return [
-            attached_document(each.media_type, each.data, each.name)
-            if isinstance(each, Document)
-            else attached_picture(each.data, "A file of media")
+            from_outside(
+                attached_document(each.media_type, each.data, each.name)
+                if isinstance(each, Document)
+                else attached_picture(each.data, "A file of media")
+            )
             for each in media
             if not isinstance(each, str)
         ]

@@ -82,7 +82,7 @@ def _data(text: str) -> bytes:
 
 def _file(media_type: str, data: bytes, path: str) -> Image | Document:
     if media_type.startswith("image/"):
-        return Image(media_type, data)
+        return Image(media_type, data, outside=path.startswith("/"))
     try:
         return attached_document(media_type, data, path)
     except ConfigError as error:
