@@ -28,8 +28,9 @@ def leak(turn: ToolContext) -> str:
     return f"key={KEY}\ntoken={TOKEN}"
 
 
-def _all_bytes(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+def _all_text(folder: Path) -> str:
+    files = [path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()]
+    return b"".join(files).decode(errors="replace")
 
 
 def _clean(text: str) -> bool:
@@ -49,7 +50,7 @@ async def test_secrets_reach_neither_prompt_nor_transcript_nor_events_nor_reply(
     assert _clean(result.reply)
     assert all(_clean(str(event)) for event in events)
     assert all(_clean(request.system) and _clean(str(list(request.messages))) for request in requests_of(agent))
-    kept = _all_bytes(tmp_path / "home").decode()
+    kept = _all_text(tmp_path / "home")
     assert _clean(kept)
     assert "[redacted:SOME_SERVICE_TOKEN]" in kept
 
@@ -61,7 +62,7 @@ async def test_a_secret_in_a_providers_error_is_not_shown(agent_of: MakeAgent, t
         await run_agent("hi", agent=agent, on_event=events.append)
     assert _clean(str(caught.value))
     assert all(_clean(str(event)) for event in events)
-    assert _clean(_all_bytes(tmp_path / "home").decode())
+    assert _clean(_all_text(tmp_path / "home"))
 
 
 async def test_what_follows_the_question_mark_of_a_base_url_is_a_secret(agent_of: MakeAgent, tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ async def test_what_follows_the_question_mark_of_a_base_url_is_a_secret(agent_of
         await run_agent(f"from 2026-01-31: {KEY}", agent=agent, on_event=events.append)
     assert _clean(str(caught.value))
     assert all(_clean(str(event)) for event in events)
-    kept = _all_bytes(tmp_path / "home").decode()
+    kept = _all_text(tmp_path / "home")
     assert _clean(kept)
     assert "from 2026-01-31: [redacted:x.base_url?2]" in kept
 

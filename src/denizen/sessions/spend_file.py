@@ -59,7 +59,8 @@ class SpendFile:
         with locked(self._path.with_suffix(".lock")):  # several that enter WAL mode at once fail, whatever they wait
             self._path.touch(mode=0o600)
             self._is = identity(self._path.stat())
-            self._db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None)
+            # an agent may go on in the event loop of another thread
+            self._db = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")  # written, not synced: a call must not wait for the disk
             self._db.execute("CREATE TABLE IF NOT EXISTS spend (name TEXT PRIMARY KEY, usd REAL) WITHOUT ROWID")
