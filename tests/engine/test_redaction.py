@@ -138,7 +138,7 @@ async def test_a_file_that_is_read_extended_and_written_back_keeps_its_secret(
     assert MARKED in shown
     assert dotenv.read_text() == f"STRIPE_API_KEY={STRIPE}\nDEBUG=1\n"
     assert all(STRIPE not in str(list(request.messages)) for request in requests_of(agent))
-    assert STRIPE.encode() not in _all_bytes(agent.home / "sessions")
+    assert STRIPE not in _all_text(agent.home / "sessions")
 
 
 async def test_a_secret_is_put_back_by_another_process_that_goes_on_with_the_session(
@@ -180,12 +180,12 @@ async def test_a_call_that_would_take_a_secret_elsewhere_is_refused(
     agent_of: MakeAgent, dotenv: Path, name: str, args: dict[str, str]
 ) -> None:
     (dotenv.parent / "page.html").write_text("here\n")
-    before = _all_bytes(dotenv.parent)
+    before = _all_text(dotenv.parent)
     agent = agent_of(call((name, args)), say("I can't."), environ=SHOP, config=Config(policy=ALLOWS_WEB))
     (refusal,) = await _run(agent)
     assert refusal.startswith("not run: [redacted:")
     assert "stands for a secret" in refusal
-    assert _all_bytes(dotenv.parent) == before
+    assert _all_text(dotenv.parent) == before
 
 
 ALLOWS_WEB = PolicySettings(
