@@ -122,8 +122,6 @@ async def test_answer_is_a_json_object_where_one_is_asked_for(serve: Serve, home
 @pytest.mark.parametrize(
     "asked",
     [
-        {"tool_choice": "required"},
-        {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
         {"response_format": {"type": "json_schema"}},
         {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nonsense"}}}},
         {"response_format": {"type": "grammar"}},
@@ -134,6 +132,16 @@ async def test_request_for_what_an_agent_cannot_promise_is_refused(serve: Serve,
     async with serve("plum") as scene, sdk(scene, home) as client:
         with pytest.raises(openai.BadRequestError):
             await chat(client, user("a fruit?"), tools=[WEATHER], **asked)
+        assert not scene.model.requests
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+async def test_tool_choice_that_an_agent_cannot_promise_is_refused_by_name(
+    serve: Serve, home: Path, choice: Any
+) -> None:
+    async with serve("plum") as scene, sdk(scene, home) as client:
+        with pytest.raises(openai.BadRequestError, match="tool_choice must be auto or none"):
+            await chat(client, user("a fruit?"), tools=[WEATHER], tool_choice=choice)
         assert not scene.model.requests
 
 
@@ -539,7 +547,11 @@ async def test_stream_that_fails_midway_ends_with_an_error(serve: Serve, home: P
             "data: URL",
         ),
         ([user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,?"}}])], [], "base64"),
-        ([user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}])], [], "no picture"),
+        (
+            [user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}])],
+            [],
+            "a picture that models can see",
+        ),
         ([user([{"type": "file", "file": {"file_data": "data:application/zip;base64,UEsDBA=="}}])], [], "PDF"),
         ([user([{"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0="}}])], [], "can be read"),
         ([user([{"type": "file", "file": {"file_id": "f1"}}])], [], "data: URLs"),

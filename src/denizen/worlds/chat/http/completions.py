@@ -3,7 +3,7 @@
 import asyncio
 from base64 import b64decode
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 import msgspec
@@ -129,6 +129,16 @@ class TextFormat(JsonSchema):
             raise Refused(400, str(error)) from error
 
 
+ToolChoice = Annotated[Any, msgspec.Meta(extra_json_schema={"enum": ["auto", "none", None]})]
+
+
+def calls_allowed(choice: ToolChoice) -> bool:
+    """Whether the caller's tools may be called. Raises HTTPException for a choice that an agent can't promise."""
+    if choice not in ("auto", "none", None):
+        raise Refused(400, "tool_choice must be auto or none: the agent decides which tools it calls.")
+    return choice != "none"
+
+
 class ChatRequest(msgspec.Struct):
     """What a client posts; what isn't listed here is the agent's to decide, and ignored."""
 
@@ -137,7 +147,7 @@ class ChatRequest(msgspec.Struct):
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     tools: list[ChatTool] | None = None
-    tool_choice: Literal["auto", "none"] | None = "auto"
+    tool_choice: ToolChoice = "auto"
     response_format: TextFormat | None = None
     n: Literal[1] | None = 1
 
@@ -162,7 +172,7 @@ def _model(request: web.Request) -> dict[str, Any]:
 async def post_completion(request: web.Request) -> web.StreamResponse:
     """Answer a conversation."""
     asked, gateway = await read_body(request, ChatRequest, MAX_BODY), request.app[GATEWAY]
-    given = (asked.tools or []) if asked.tool_choice != "none" else []
+    given = (asked.tools or []) if calls_allowed(asked.tool_choice) else []
     tools = [schema(tool.function.name, tool.function.description, tool.function.parameters) for tool in given]
     said = await asyncio.to_thread(_said, asked.messages)
     output = asked.response_format.output if asked.response_format else None

@@ -16,7 +16,9 @@ from denizen.worlds.chat.http.completions import (
     FunctionTool,
     Part,
     TextFormat,
+    ToolChoice,
     arguments,
+    calls_allowed,
     last,
     parts,
     schema,
@@ -59,7 +61,7 @@ class ResponseRequest(msgspec.Struct):
     instructions: str | None = None
     stream: bool | None = False
     tools: list[ResponseTool] | None = None
-    tool_choice: Literal["auto", "none"] | None = "auto"
+    tool_choice: ToolChoice = "auto"
     text: TextOptions | None = None
     previous_response_id: str | None = None
 
@@ -69,7 +71,7 @@ async def post_response(request: web.Request) -> web.StreamResponse:
     asked, gateway = await read_body(request, ResponseRequest, MAX_BODY), request.app[GATEWAY]
     if asked.previous_response_id:
         raise Refused(400, f"No responses are kept here. Send the whole conversation, or name a session: {SESSION}.")
-    given = (asked.tools or []) if asked.tool_choice != "none" else []
+    given = (asked.tools or []) if calls_allowed(asked.tool_choice) else []
     tools = [schema(tool.name, tool.description, tool.parameters) for tool in given]
     said = await asyncio.to_thread(_said, asked.input)
     if asked.instructions:
