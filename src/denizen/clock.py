@@ -32,3 +32,8 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+def back_off(failures: int, first: float, most: float) -> float:
+    """Seconds to wait after that many failures in a row: `first`, doubling up to `most`; 0 after none."""
+    return min(first * 2 ** min(failures - 1, 64), most) if failures else 0.0

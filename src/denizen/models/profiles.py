@@ -7,7 +7,7 @@ from typing import Self
 
 import msgspec
 
-from denizen.clock import Clock
+from denizen.clock import Clock, back_off
 from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ModelError
 from denizen.events import Failed, StreamEvent
@@ -86,7 +86,7 @@ class Cooldown:
 
     def after(self, failures: int) -> float:
         """Seconds to rest after `failures` failures in a row; 0 for none."""
-        return min(self.first * 2 ** min(failures - 1, 64), self.most) if failures else 0.0
+        return back_off(failures, self.first, self.most)
 
 
 LOCAL_REST = 4.0

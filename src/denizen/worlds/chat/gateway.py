@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from denizen.clock import back_off
 from denizen.config.home import places
 from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
@@ -126,17 +127,16 @@ class Gateway:
 
     async def _receive(self, channel: Channel) -> None:
         """Take in what a channel brings; one that fails begins again, after a time that doubles."""
-        clock, pause = self.agent.record.clock, _PAUSE
+        clock, failures = self.agent.record.clock, 0
         while True:
             began = clock.monotonic()
             try:
                 return await channel.receive(self.accept)
             except Exception as broken:  # noqa: BLE001 (the boundary to a channel: the others go on)
-                if clock.monotonic() - began > _LONGEST_PAUSE:
-                    pause = _PAUSE
+                failures = 1 if clock.monotonic() - began > _LONGEST_PAUSE else failures + 1
+                pause = back_off(failures, _PAUSE, _LONGEST_PAUSE)
                 _log.error("Channel %s receives again in %g s: %s", channel.name, pause, self._explain(broken))
             await clock.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _prune(self) -> None:
         """Once a day, remove what has been over for long."""

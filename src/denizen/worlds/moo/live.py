@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from denizen.clock import Clock
+from denizen.clock import Clock, back_off
 from denizen.config.home import places
 from denizen.worlds.moo.attribution import Timing
 from denizen.worlds.moo.brain import Brain
@@ -49,15 +49,10 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
             why = str(error)
         if not stop.is_set():
             failures += 1
-            wait = back_off(failures, LONGEST_WAIT)
+            wait = back_off(failures, FIRST_WAIT, LONGEST_WAIT)
             brain.note(f"{why} Attempt {failures} of {ATTEMPTS} to sign in again, in {wait:g} s.")
             await unless(stop, clock.sleep(wait))
     await brain.end()
-
-
-def back_off(failures: int, longest: float) -> float:
-    """Seconds to wait after that many failures in a row: `FIRST_WAIT`, then ever twice as long."""
-    return min(FIRST_WAIT * 2 ** min(failures - 1, 64), longest)
 
 
 async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
