@@ -186,8 +186,9 @@ class TurnRunner:
             kept = outbound.reply_to(message, "")
             return msgspec.structs.replace(kept, id=f"{message.id}:call:{parked.call_id}", send=False)
         owner, _, chat = self._settings.owner.partition(":")
-        args = all_arguments(parked.args)
-        call = f"\n{parked.name} {args}" if parked.name and args not in parked.question else ""
+        values = [msgspec.json.encode(value).decode() for value in parked.args.values()]
+        is_whole = "…" not in parked.question and all(value in parked.question for value in values)
+        call = "" if is_whole else f"\n{parked.name} {all_arguments(parked.args)}"
         origin = ledger.origin_of(message.session_key, message.channel, message.chat)
         is_persons = ledger.ORIGIN not in message.metadata and "~" not in parked.call_id  # no subagent's, cron's …
         return OutboundMessage(
