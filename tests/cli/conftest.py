@@ -101,14 +101,25 @@ def model(home: Path, loopback_openai: LoopbackOpenAI) -> Model:
 
 @pytest.fixture
 def connect(repo: Path, environ: dict[str, str], warm_program: list[str]) -> Connect:
-    """`async with connect(editor, forms=True) as agent`: `denizen acp`, with an editor that can show forms."""
+    """`async with connect(editor, forms=True) as agent`: `denizen acp`, with an editor that can show forms.
+
+    `buffers`: the editor reads and writes files as it shows them.
+    """
 
     @asynccontextmanager
-    async def connected(editor: Editor, *options: str, forms: bool = False) -> AsyncGenerator[Any]:
+    async def connected(
+        editor: Editor, *options: str, forms: bool = False, buffers: bool = False
+    ) -> AsyncGenerator[Any]:
         import acp
-        from acp.schema import ClientCapabilities, ElicitationCapabilities, ElicitationFormCapabilities
+        from acp.schema import (
+            ClientCapabilities,
+            ElicitationCapabilities,
+            ElicitationFormCapabilities,
+            FileSystemCapabilities,
+        )
 
         elicitation = ElicitationCapabilities(form=ElicitationFormCapabilities()) if forms else None
+        files = FileSystemCapabilities(read_text_file=buffers, write_text_file=buffers)
         started = acp.spawn_agent_process(
             editor,  # pyrefly: ignore[bad-argument-type]
             *warm_program,
@@ -121,7 +132,8 @@ def connect(repo: Path, environ: dict[str, str], warm_program: list[str]) -> Con
         )
         async with started as (agent, _):
             await agent.initialize(
-                protocol_version=acp.PROTOCOL_VERSION, client_capabilities=ClientCapabilities(elicitation=elicitation)
+                protocol_version=acp.PROTOCOL_VERSION,
+                client_capabilities=ClientCapabilities(elicitation=elicitation, fs=files),
             )
             yield agent
 

@@ -1,7 +1,8 @@
 """An editor, as the protocol's own client library makes one."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import acp
@@ -10,6 +11,7 @@ from acp.schema import (
     AllowedOutcome,
     DeclineElicitationResponse,
     DeniedOutcome,
+    ReadTextFileResponse,
     RequestPermissionResponse,
 )
 
@@ -72,3 +74,27 @@ class Editor:
 
 async def prompt(agent: Any, session: str, text: str) -> Any:
     return await agent.prompt(session_id=session, prompt=[acp.text_block(text)])
+
+
+class EditorWithBuffers(Editor):
+    """An editor with files open: `buffers` are their texts by path, which only the editor itself changes. Unless it
+    `saves`, what it is given is in its buffers only.
+
+    As in some real editors, a buffer isn't reloaded when its file changes.
+    """
+
+    def __init__(self, buffers: Mapping[Path, str]) -> None:
+        super().__init__()
+        self.buffers = {str(path): text for path, text in buffers.items()}
+        self.written: list[str] = []
+        self.saves = True
+
+    async def read_text_file(self, path: str, session_id: str, **_: Any) -> ReadTextFileResponse:
+        text = self.buffers.get(path)
+        return ReadTextFileResponse(content=Path(path).read_text() if text is None else text)
+
+    async def write_text_file(self, content: str, path: str, session_id: str, **_: Any) -> None:
+        self.written.append(path)
+        self.buffers[path] = content
+        if self.saves:
+            Path(path).write_text(content)

@@ -21,7 +21,7 @@ from denizen.errors import DenizenError
 from denizen.events import ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserPart
 from denizen.not_run import DROPPED, NOT_RUN
-from denizen.ports import EFFECTS, Answer, Ask, Tool, ToolContext, Traits
+from denizen.ports import EFFECTS, Answer, Ask, Tool, ToolContext, Traits, save_files
 
 
 class Progress:
@@ -54,6 +54,7 @@ class Progress:
 
 async def run_calls(turn: Turn, reply: AssistantMessage, calls: Sequence[ToolCall]) -> list[ToolResult]:
     """The results of `calls`, each written as it comes: calls that only read side by side, the others in order."""
+    await save_files(turn.io, calls)
     results: list[ToolResult] = []
     for batch in _batches(turn, calls):
         await turn.hear()

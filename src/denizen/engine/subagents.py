@@ -19,7 +19,7 @@ from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, ParkedEnt
 from denizen.errors import DenizenError, ToolRefused
 from denizen.events import Notice, RunEvent, RunResult, ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import Text, ToolCall, ToolResult, UserMessage
-from denizen.ports import Answer, Ask, Control, Parked, Session, Stop, Traits
+from denizen.ports import Answer, Ask, Control, Parked, Session, Stop, Traits, save_files
 
 DEEPEST = 3
 """How many turns may be around a subagent's."""
@@ -200,6 +200,9 @@ class _ParentHost:
         if isinstance(answer, Parked):
             self.question = question
         return answer
+
+    async def save(self, calls: Sequence[ToolCall]) -> None:
+        await save_files(self._parent.io, calls)
 
     def _delegates(self, name: str) -> bool:
         tool = self._agent.tools.get(name)

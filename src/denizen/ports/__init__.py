@@ -7,7 +7,7 @@ from denizen.ports.checkpoints import Checkpoints, Conflict, named
 from denizen.ports.context import SURELY_HELD, ContextPolicy, TraitedContext, View, WorldLine
 from denizen.ports.driver import Action, Backtrack, Driver, Escalate, GiveUp, Iteration, Proceed
 from denizen.ports.hooks import HookAnswer, HookEvent, Hooks
-from denizen.ports.host import Answer, Ask, Control, FollowUp, Interrupt, Parked, Steer, Stop, TurnIO
+from denizen.ports.host import Answer, Ask, Control, FollowUp, Interrupt, Parked, Steer, Stop, TurnIO, save_files
 from denizen.ports.memory import Fact, Memory, Scope, traits_of_facts
 from denizen.ports.model import (
     INVALID_JSON,
@@ -131,5 +131,6 @@ __all__ = [
     "is_harmless",
     "named",
     "only_reads",
+    "save_files",
     "traits_of_facts",
 ]

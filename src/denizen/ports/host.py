@@ -1,11 +1,12 @@
 """The host: what it gives a turn, and what a person may say while one runs."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
 from denizen.events import RunEvent
+from denizen.messages import ToolCall
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -82,3 +83,17 @@ class TurnIO(Protocol):
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """Ask the person."""
+
+
+@runtime_checkable
+class SavingHost(Protocol):
+    """A host in which the person may have typed text into files that isn't saved yet: an editor."""
+
+    async def save(self, calls: Sequence[ToolCall]) -> None:
+        """Save the files that the calls name, before any of them is previewed or runs."""
+
+
+async def save_files(io: TurnIO, calls: Sequence[ToolCall]) -> None:
+    """Have the host save what the person typed into files that the calls name."""
+    if isinstance(io, SavingHost):
+        await io.save(calls)

@@ -32,7 +32,8 @@ from denizen.events import (
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.ports import Answer, Ask, Control, Parked, Traits
 from denizen.tools.call_files import file_of
-from denizen.worlds.code.acp.open_session import AUTO, OpenSession
+from denizen.worlds.code.acp.buffers import Buffers
+from denizen.worlds.code.acp.open_session import AUTO, READ_ONLY, OpenSession
 from denizen.worlds.world import AgentHandle
 
 Update = (
@@ -82,15 +83,20 @@ _FORM = schema.ElicitationSchema(
 class EditorIO:
     """The editor as the host of one turn of session `session_id`; `send` runs during the turn until it is cancelled.
 
-    `has_forms`: it can show a question with a field for the answer.
+    `has_forms`: it can show a question with a field for the answer. `has_buffers`: it reads and writes files as it
+    shows them.
     """
 
-    def __init__(self, client: Client, session_id: str, opened: OpenSession, *, has_forms: bool) -> None:
+    def __init__(
+        self, client: Client, session_id: str, opened: OpenSession, *, has_forms: bool, has_buffers: bool
+    ) -> None:
         self._client = client
         self._session_id = session_id
         self._opened = opened
         self._has_forms = has_forms
         self._updates = Updates(opened.agent, opened.session.entries)
+        now = opened.agent.record.clock.now()
+        self._buffers = Buffers(client, session_id, opened.agent, now) if has_buffers else None
         self._events: asyncio.Queue[RunEvent] = asyncio.Queue()
         self._streamed = False
         self._failed: Exception | None = None
@@ -136,6 +142,12 @@ class EditorIO:
             case _:
                 return Answer(request.call_id, allow=False)
 
+    async def save(self, calls: Sequence[ToolCall]) -> None:
+        """Save what the user typed into the files that the calls name, unless the mode is read-only."""
+        if self._buffers and self._opened.mode != READ_ONLY:
+            await self._events.join()  # edits have reached the editor
+            await self._buffers.save(calls)
+
     async def send(self) -> None:
         """Send the queued events in order, until cancelled; after a failure send nothing more, and the turn goes on."""
         while True:
@@ -144,10 +156,17 @@ class EditorIO:
                 if self._failed is None:
                     for update in self._updates.of(event):
                         await self._client.session_update(self._session_id, update)
+                    if self._buffers and isinstance(event, ToolEnd):
+                        await self._show_edits(self._buffers, event)
             except Exception as error:  # noqa: BLE001 (the editor's side: `sent` raises it)
                 self._failed = error
             finally:
                 self._events.task_done()
+
+    async def _show_edits(self, buffers: Buffers, event: ToolEnd) -> None:
+        for path in await buffers.update(_result(event)):
+            words = f"You changed {path} while it was edited: the edit is in the file, your text in the editor.\n"
+            await self._client.session_update(self._session_id, acp.update_agent_thought_text(words))
 
     async def sent(self) -> None:
         """Wait until all events are sent. Raises what sending failed with."""
@@ -250,10 +269,9 @@ class Updates:
         self._announced.discard(event.tool_call_id)
         self._printed.pop(event.tool_call_id, None)
         text = event.for_user or event.text
-        result = ToolResult(event.tool_call_id, event.tool_name, [], details=event.details)
         content = [
             acp.tool_diff_content(str(self._agent.workspace / edit["path"]), new, old)
-            for edit in result.edits
+            for edit in _result(event).edits
             for old, new in _hunks(edit["diff"])
         ]
         content += [_block(text)] if text.strip() else []
@@ -266,6 +284,10 @@ class Updates:
         )
         if isinstance(event.details, dict) and isinstance(tasks := event.details.get("tasks"), list):
             yield acp.update_plan([*_plan(tasks)])
+
+
+def _result(event: ToolEnd) -> ToolResult:
+    return ToolResult(event.tool_call_id, event.tool_name, [], details=event.details)
 
 
 def _block(text: str) -> ToolCallContentVariant:

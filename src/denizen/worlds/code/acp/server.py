@@ -59,7 +59,7 @@ class Editors:
         self._new_name = new_name
         self._open: dict[str, OpenSession] = {}
         self._client: Client | None = None
-        self._has_forms = False
+        self._has_forms = self._has_buffers = False
         self._later: set[asyncio.Task[None]] = set()
 
     def on_connect(self, conn: Client) -> None:
@@ -72,6 +72,8 @@ class Editors:
         """What this agent can do."""
         elicitation = client_capabilities and client_capabilities.elicitation
         self._has_forms = elicitation is not None and elicitation.form is not None
+        files = client_capabilities and client_capabilities.fs
+        self._has_buffers = bool(files and files.read_text_file and files.write_text_file)
         return schema.InitializeResponse(
             protocol_version=min(protocol_version, acp.PROTOCOL_VERSION),
             agent_capabilities=schema.AgentCapabilities(
@@ -172,7 +174,7 @@ class Editors:
         opened = self._find(session_id)
         if opened.busy:
             raise acp.RequestError.invalid_request({"session": "its turn isn't over; cancel it first"})
-        editor = EditorIO(self._editor(), session_id, opened, has_forms=self._has_forms)
+        editor = EditorIO(self._editor(), session_id, opened, has_forms=self._has_forms, has_buffers=self._has_buffers)
         while opened.notices:  # with the first prompt: before its answer an editor doesn't know the session
             editor.emit(Notice(opened.notices.pop(0), "warning"))
         sending = asyncio.create_task(editor.send())
