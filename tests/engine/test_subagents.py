@@ -14,7 +14,7 @@ from denizen.config.trust import trust
 from denizen.engine.resume import question_of
 from denizen.entries import AnyEntry, EndEntry, StateEntry
 from denizen.events import ToolUpdate
-from denizen.messages import AssistantMessage
+from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import Answer, Ask, ModelRequest, Parked, Stop, Tool, ToolContext, Traits
 from denizen.testing import FakeClock
 from denizen.tools.subagent import subagent
@@ -81,6 +81,22 @@ async def test_a_subagent_does_its_task_in_a_session_of_its_own_and_shows_what_i
     link = next(entry for entry in entries if isinstance(entry, StateEntry) and entry.name == "subagent_of")
     assert link.value == {"session": DEFAULT, "call_id": results(result)[0].call_id}
     assert isinstance(entries[-1], EndEntry)
+
+
+async def test_files_that_a_subagents_calls_name_are_saved_first(agent_of: MakeAgent) -> None:
+    class Editor(Host):
+        async def save(self, calls: Sequence[ToolCall]) -> None:
+            saved.append([each.name for each in calls])
+
+    @tool(traits=READS)
+    def see() -> str:
+        """See."""
+        return str(saved)
+
+    saved: list[list[str]] = []
+    agent = agent_of(delegate("Look."), call(("see", {})), say("Seen."), say("Done."), tools=[subagent, see])
+    await run_agent("go", agent=agent, io=Editor())
+    assert last_words(requests_of(agent)[2]) == "[['subagent'], ['see']]"
 
 
 async def test_two_calls_of_one_id_are_two_tasks(agent_of: MakeAgent) -> None:
