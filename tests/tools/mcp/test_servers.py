@@ -162,15 +162,17 @@ async def test_a_tool_changes_things_for_good_unless_it_says_otherwise(
         assert (Traits.CHANGES in tools["mcp_notes_act"].traits) is changes
 
 
-async def test_traits_of_a_server_are_what_the_user_says_and_the_server_only_takes_effects_away(
-    scene: Scene, listing: Path
+@pytest.mark.parametrize("hints", [{}, {"readOnlyHint": True}, {"destructiveHint": False}])
+async def test_hints_of_a_server_do_not_count_where_the_user_says_its_traits(
+    scene: Scene, listing: Path, hints: dict[str, Any]
 ) -> None:
-    listing.write_text(json.dumps([described("change"), described("look", annotations={"readOnlyHint": True})]))
-    notes = hostile(env={"TOOLS": str(listing)}, traits=["writes", "network", "private", "changes"])
-    async with scene.met({"notes": notes}) as tools:
-        kept = Traits.NETWORK | Traits.PRIVATE
-        assert tools["mcp_notes_change"].traits == Traits.WRITES | Traits.CHANGES | kept
-        assert tools["mcp_notes_look"].traits == Traits.READS | kept
+    listing.write_text(json.dumps([described("pay", annotations=hints)]))
+    bank = hostile(env={"TOOLS": str(listing)}, traits=["sends", "changes"])
+    async with scene.met({"bank": bank}) as tools:
+        pay = tools["mcp_bank_pay"]
+        assert pay.traits == Traits.SENDS | Traits.CHANGES
+        policy, call = RulePolicy(PolicySettings(), sandbox=CONFINED), ToolCall("1", pay.name, {})
+        assert policy.decide(call, pay, Traits.NONE, read_only=True).verdict == "deny"
 
 
 async def test_a_server_whose_traits_are_harmless_goes_on_after_its_first_results(scene: Scene, listing: Path) -> None:

@@ -87,11 +87,12 @@ def tools_of(known: Sequence[tuple[Connection, KnownTool]], *, deferred: bool) -
 
 
 def _traits_of(tool: KnownTool, of_server: Sequence[str] | None) -> Traits:
-    """What the user says of the server's tools, without the effects that this one says it doesn't have."""
-    traits = UNKNOWN if of_server is None else reduce(or_, (Traits[each.upper()] for each in of_server), Traits.NONE)
+    """What the user says of the server's tools, else all that a tool can do without what this one says it doesn't."""
+    if of_server is not None:
+        return reduce(or_, (Traits[each.upper()] for each in of_server), Traits.NONE)
     if tool.only_reads:
-        return (traits & ~EFFECTS) | Traits.READS
-    return traits & ~Traits.CHANGES if tool.annotations.get("destructiveHint") is False else traits
+        return READS
+    return UNKNOWN & ~Traits.CHANGES if tool.annotations.get("destructiveHint") is False else UNKNOWN
 
 
 def names_for(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
