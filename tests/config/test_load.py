@@ -134,6 +134,14 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
             "base_url = 1",
             ":1: base_url is not a setting. Did you mean web.search.base_url or memory.embeddings.base_url?",
         ),
+        (
+            '[mcp.time]\ncommand = "clock"\ntraits = ["read"]',
+            '"untrusted" or "changes", found "read". Did you mean "reads"?',
+        ),
+        (
+            '[mcp.time]\ncommand = "clock"\ntraits = "reads"',
+            '"untrusted" or "changes", found a string.',
+        ),
         ("timeout = 1", ":1: timeout is not a setting. Did you mean web.timeout or packages.timeout?"),
         (
             "[agent]\nmax_tokens = 1\n[agent]\ntop_k = 1",

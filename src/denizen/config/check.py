@@ -77,7 +77,7 @@ def describe(kind: Any) -> str:
         quoted = [f'"{choice}"' for choice in args]
         return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
     if origin is list:
-        return "a list of tables" if is_table(args[0]) else "a list of strings" if args[0] is str else "a list"
+        return f"a list of {'tables' if is_table(args[0]) else 'strings' if args[0] is str else describe(args[0])}"
     if origin is dict and args[1] is str:
         return "a table of strings"
     return _TYPES.get(kind, "a table")
@@ -100,7 +100,9 @@ def _table(data: Any, table: type[msgspec.Struct], path: KeyPath, root: type[msg
 
 def _setting(value: Any, kind: Any, path: KeyPath, root: type[msgspec.Struct]) -> Iterator[_Problem]:
     origin = get_origin(kind)
-    if is_table(kind):
+    if origin is types.UnionType and isinstance(value, list) and get_origin(get_args(kind)[0]) is list:
+        yield from _setting(value, get_args(kind)[0], path, root)
+    elif is_table(kind):
         yield from _table(value, kind, path, root)
     elif origin in {dict, list} and isinstance(value, origin):
         for key, item in items(value):
