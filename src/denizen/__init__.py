@@ -1,7 +1,7 @@
 """Denizen: one agent engine for the places an agent can live in."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+# imports nothing: of `python -m denizen`, the first folder that modules are looked for in is still the current one
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from denizen.config import Config, load_config
@@ -34,7 +34,9 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    import importlib
+
     if name not in _HOMES:
         raise AttributeError(f"module 'denizen' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -408,12 +408,12 @@ def test_service_runs_the_gateway_of_the_home(tmp_path: Path, platform: str, nam
     assert service.path.name == name
     if platform == "darwin":
         read = plistlib.loads(text.encode())
-        assert read["ProgramArguments"] == [sys.executable, "-m", "denizen", "gateway"]
+        assert read["ProgramArguments"] == [sys.executable, "-P", "-m", "denizen", "gateway"]
         assert read["EnvironmentVariables"] == {"DENIZEN_HOME": str(home)}
     else:
         escaped = str(home).replace('"', '\\"').replace("%", "%%")
         assert f'Environment="DENIZEN_HOME={escaped}"\n' in text
-        assert f'ExecStart="{sys.executable}" "-m" "denizen" "gateway"\n' in text
+        assert f'ExecStart="{sys.executable}" "-P" "-m" "denizen" "gateway"\n' in text
 
 
 def test_install_prints_the_service_and_writes_nothing(denizen: Run, environ: dict[str, str], home: Path) -> None:

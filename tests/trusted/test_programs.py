@@ -169,7 +169,7 @@ async def test_a_missing_program_is_named_with_the_reason(workspace: Path, tmp_p
 
 
 def test_python_m_denizen_imports_nothing_from_the_current_folder(workspace: Path) -> None:
-    for name in ("aiohttp", "click", "rich", "msgspec"):
+    for name in ("aiohttp", "click", "rich", "msgspec", "typing", "re", "difflib"):
         (workspace / f"{name}.py").write_text(f"open('ran', 'a').write('{name}\\n')\nraise SystemExit(9)\n")
     command = [sys.executable, "-m", "denizen", "--version"]
     done = subprocess.run(command, cwd=workspace, capture_output=True, text=True, check=False)

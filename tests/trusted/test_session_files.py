@@ -245,14 +245,19 @@ def test_a_command_that_outlives_denizen_for_a_moment_is_waited_for(scene: Scene
         assert reading.result() == "Be kind."
 
 
-def test_a_look_in_a_workspace_leaves_the_agents_own_files_alone(project: Scene) -> None:
+@pytest.mark.parametrize("name", ["MEMORY.md", "SOUL.md", "skills"])
+def test_the_agents_own_files_that_are_links_into_a_workspace_wait_too(project: Scene, name: str) -> None:
+    linked = project.workspace / name
+    if name == "skills":
+        linked.mkdir()
+    (project.own / name).symlink_to(linked)
     confining = Unconfined(SandboxSettings(), ENVIRON)
     confining.confines = True
-    running = Watched(lambda: confining, project.files).wrap(["true"], workspace=project.workspace)
-    (project.own / "SOUL.md").write_text("Be kind.")
-    assert "Be kind." in project.begins()
-    (project.workspace / "AGENTS.md").write_text("evil")
-    assert "AGENTS.md" in project.over(running)
+    file = "skills/x/SKILL.md" if name == "skills" else name
+    command = f"mkdir -p skills/x; echo evil >> {file}"
+    sandbox = Watched(lambda: confining, project.files)
+    running = sandbox.wrap(["sh", "-c", command], workspace=project.workspace)
+    assert str(project.own / name) in project.over(running)
     assert "evil" not in project.begins()
 
 

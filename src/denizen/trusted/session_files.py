@@ -98,15 +98,14 @@ class SessionFiles:
             patterns += [f"{project}/{name}" for name in names if is_trusted(home, workspace)]
         return cls(home, patterns)
 
-    def look(self, within: Path | str = "") -> OpenLook:
-        """Note what there is, before something runs that may change what is `within` (by default anything)."""
-        patterns = [pattern for pattern in self._patterns if pattern.startswith(f"{glob.escape(str(within))}/")]
+    def look(self) -> OpenLook:
+        """Note what there is, before something runs that may change it."""
         with self._locked() as looks:
-            there = _matching(patterns)
+            there = _matching(self._patterns)
             for path in there.difference(*(look.paths() for look in looks)):
                 if self._has_changed(path):
                     self._settle(path)
-            return OpenLook(self._looks, _Look(patterns, sorted(map(str, there))), self._close)
+            return OpenLook(self._looks, _Look(self._patterns, sorted(map(str, there))), self._close)
 
     @contextmanager
     def watch(self, report: Callable[[str], object]) -> Generator[None]:

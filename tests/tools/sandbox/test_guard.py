@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from denizen.errors import ToolRefused
+from denizen.ports import Sandbox
 from denizen.testing.conformance_sandbox import Machine, new_machine
-from denizen.tools.sandbox import Bubblewrap, Landlock, LandlockAlone
+from denizen.tools.sandbox import Bubblewrap, Landlock, LandlockAlone, LandlockSharingProcesses
 
 EVIL = "printf '#!/bin/sh\\ntouch ../../../evil ../../evil ../evil\\ncat\\n' > {0}; chmod +x {0}"
 HOOKS_PATH = {
@@ -361,3 +362,27 @@ def test_a_link_in_place_of_the_repositorys_data_is_refused(machine: Machine) ->
     (machine.user / "other/.git").symlink_to(machine.workspace / ".git")
     with pytest.raises(ToolRefused, match="is a link"):
         machine.sandbox.wrap(["true"], workspace=machine.user / "other")
+
+
+def test_folders_of_a_setgid_workspace_can_be_changed_and_copied_and_no_file_keeps_the_bit(machine: Machine) -> None:
+    for folder in (machine.workspace, machine.workspace / "src"):
+        folder.chmod(0o2775)
+    said = machine.shell(
+        "cd src; mkdir sub; chmod 755 sub && chmod u+w sub && cp -a sub copy; "
+        "cp /bin/true a; cp a b; chmod 2755 a; stat -c %a a; chmod 4755 b 2>/dev/null || echo refused"
+    )
+    assert said == "2755\nrefused\n"
+    modes = {path.name: path.stat().st_mode & 0o7777 for path in (machine.workspace / "src").iterdir()}
+    assert (modes["sub"], modes["copy"], modes["a"] & 0o6000, modes["b"] & 0o6000) == (0o2755, 0o2755, 0, 0)
+
+
+@pytest.mark.parametrize("kind", [Bubblewrap, Landlock, LandlockSharingProcesses])
+def test_semaphores_and_shared_memory_work_where_there_are_namespaces(tmp_path: Path, kind: type[Sandbox]) -> None:
+    machine = new_machine(tmp_path, kind)
+    said = machine.python(
+        "import multiprocessing, os\nfrom multiprocessing.shared_memory import SharedMemory\n"
+        "if __name__ == '__main__':\n"
+        " with multiprocessing.Lock(): memory = SharedMemory('denizen-test', create=True, size=1)\n"
+        " print(os.listdir('/dev/shm'))\n memory.unlink()"
+    )
+    assert said == "['denizen-test']\n"

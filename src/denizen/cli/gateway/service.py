@@ -21,7 +21,7 @@ class Service(NamedTuple):
 
 def describe(platform: str, user: Path, home: Path) -> Service:
     """The service that serves the home, for the manager of services of that platform (`sys.platform`)."""
-    command = [sys.executable, "-m", "denizen", "gateway"]
+    command = [sys.executable, "-P", "-m", "denizen", "gateway"]
     if platform == "darwin":
         path = user / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
         return Service(path, _plist(command, home), f"launchctl bootstrap gui/$(id -u) {shlex.quote(str(path))}")

@@ -15,7 +15,7 @@ where the command couldn't be confined or run.
 """
 
 # pathlib takes its time to import
-# ruff: noqa: PTH102, PTH103, PTH109, PTH112, PTH116, PTH120, PTH123, PTH208, PTH211
+# ruff: noqa: PTH101, PTH102, PTH103, PTH109, PTH112, PTH116, PTH120, PTH123, PTH208, PTH211
 
 import contextlib
 import ctypes
@@ -44,7 +44,8 @@ LOAD, EQUAL, AT_LEAST, HAS_ANY, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 ALLOWED, KILLED, REFUSED = 0x7FFF0000, 0x80000000, 0x00050000
 AF_UNIX, AF_NET = 1, (2, 10, 16)  # IPv4, IPv6, and the kernel's tables of them
-SETUID_SETGID, MAKES_FILE = 0o6000, os.O_CREAT | 0o20000000  # the other: O_TMPFILE, without what it has of O_DIRECTORY
+SETUID, SETGID = 0o4000, 0o2000
+MAKES_FILE = os.O_CREAT | 0o20000000  # the other: O_TMPFILE, without what it has of O_DIRECTORY
 
 
 class Calls(NamedTuple):
@@ -83,7 +84,9 @@ CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID = 0x00020000, 0x08000000,
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 1 << 1, 1 << 2, 1 << 3, 1 << 12, 1 << 14, 1 << 18
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 428, 429, 442, -100, 0x8000, 1
 OPEN_TREE_CLONE, MOVE_MOUNT_F_EMPTY_PATH = 1, 4
+SHARED_MEMORY = "/dev/shm"  # noqa: S108 (mounted there)
 TERMINATING_LOOKS = 50
+CLOCK_TICK_S = 0.1  # by which the times of files may be late
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -95,7 +98,7 @@ class Options(NamedTuple):
     has mounts and System V memory of its own, and all is read-only in it but what is granted without these places; with
     None it has no namespaces, and System V memory is refused to a confined command. With `own_processes` it sees no
     others. `bwrap`: the command is one, and gets the filter of system calls. `look`: the note of a look that
-    is owed after it.
+    is owed after it. `setgid`: a folder where it may set setgid bits, which regular files lose when it is over.
     """
 
     grants: Sequence[tuple[str, str, Sequence[str]]] = ()
@@ -105,6 +108,12 @@ class Options(NamedTuple):
     own_processes: bool = False
     bwrap: bool = False
     look: str = ""
+    setgid: str = ""
+
+    @property
+    def refused_modes(self) -> int:
+        """The bits that it can't give to files."""
+        return SETUID if self.setgid else SETUID | SETGID
 
 
 def main(argv: Sequence[str]) -> int:
@@ -117,7 +126,7 @@ def main(argv: Sequence[str]) -> int:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     if options.look and not _begin(options.look):
         return 126
-    starter = os.getppid()
+    starter, began = os.getppid(), time.time()
     with _scratch(options.links) if options.grants else contextlib.nullcontext("") as scratch:
         child = os.fork()
         if child == 0:
@@ -130,6 +139,8 @@ def main(argv: Sequence[str]) -> int:
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             _end_all()
+            if options.setgid:
+                _take_setgid(options.setgid, began)
 
 
 def abi() -> int:
@@ -198,6 +209,17 @@ def _end_all() -> None:
             os.wait()
 
 
+def _take_setgid(workspace: str, since: float) -> None:
+    """Take the bit from regular files that were made or changed since then."""
+    for folder, _, names in os.walk(workspace):
+        for path in (f"{folder}/{name}" for name in names):
+            with contextlib.suppress(OSError):
+                found = os.lstat(path)
+                is_file = found.st_mode & 0o170000 == 0o100000
+                if is_file and found.st_mode & SETGID and found.st_ctime > since - CLOCK_TICK_S:
+                    os.chmod(path, found.st_mode & 0o5777)
+
+
 @contextlib.contextmanager
 def _scratch(links: Sequence[tuple[str, str]]) -> Generator[str]:
     """A folder that is the home of a confined command, and holds its temporary files."""
@@ -230,13 +252,15 @@ def _become(command: list[str], options: Options, scratch: str, starter: int) ->
                     _go_on_in_child()
                     _mount("proc", "/proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, kind="proc")
                 granted = [place for access, place, _ in options.grants if access == "write" and os.path.isdir(place)]
+                if SHARED_MEMORY in granted:  # one of its own
+                    _mount("tmpfs", SHARED_MEMORY, MS_NOSUID | MS_NODEV, kind="tmpfs")
                 _hold_still([*granted, scratch], options.protected)
             _confine(options, scratch, others)
             if options.own_processes:
                 _go_on_in_child()
         if options.bwrap:
             place = os.memfd_create("filter")
-            os.write(place, _filter([AF_UNIX, *AF_NET], own_memory=True))
+            os.write(place, _filter([AF_UNIX, *AF_NET], own_memory=True, modes=options.refused_modes))
             os.lseek(place, 0, os.SEEK_SET)
             os.set_inheritable(place, True)
             command[1:1] = ["--seccomp", str(place)]
@@ -316,7 +340,7 @@ def _confine(options: Options, scratch: str, others: Sequence[int]) -> None:
         raise OSError(ctypes.get_errno(), "no_new_privs was refused")
     _called(RESTRICT_SELF, rules, ctypes.c_uint32(0))
     families = AF_NET if options.network else []
-    filtering = _filter(families, own_memory=options.protected is not None, others=others)
+    filtering = _filter(families, own_memory=options.protected is not None, modes=options.refused_modes, others=others)
     program = _Program(len(filtering) // 8, filtering)
     if libc.prctl(PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0):
         raise OSError(ctypes.get_errno(), "seccomp was refused")
@@ -337,8 +361,8 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
-def _filter(families: Sequence[int], *, own_memory: bool, others: Sequence[int] = ()) -> bytes:
-    """Refuses sockets but of those families, key rings, setuid and setgid bits, and ways around this.
+def _filter(families: Sequence[int], *, own_memory: bool, modes: int, others: Sequence[int] = ()) -> bytes:
+    """Refuses sockets but of those families, key rings, the bits `modes` of files' modes, and ways around this.
 
     Unless it is its own, also System V memory; and with `others`, the processes that start it, limits for any process
     but the caller. A thread names itself by its number where it chooses its processors, so there only they are refused.
@@ -352,9 +376,9 @@ def _filter(families: Sequence[int], *, own_memory: bool, others: Sequence[int] 
     for call in (IO_URING_SETUP, *calls.key_rings, *(() if own_memory else calls.system_v)):
         steps += _refuse(call)
     for call, mode in calls.modes:
-        steps += _refuse(call, (mode, HAS_ANY, SETUID_SETGID, True))
+        steps += _refuse(call, (mode, HAS_ANY, modes, True))
     for call, flags in calls.opening:
-        steps += _refuse(call, (flags, HAS_ANY, MAKES_FILE, True), (flags + 1, HAS_ANY, SETUID_SETGID, True))
+        steps += _refuse(call, (flags, HAS_ANY, MAKES_FILE, True), (flags + 1, HAS_ANY, modes, True))
     if others:
         for call in (calls.limits, *calls.scheduling):
             steps += _refuse(call, (0, EQUAL, 0, False))

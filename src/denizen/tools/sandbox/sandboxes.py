@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 import subprocess
 import sys
 import tempfile
@@ -111,9 +112,13 @@ class _Confined:
         trusted = trusted_environ(self._environ, self._workspace, places.workspace)
         guard = Guard(places.workspace, self._made, trusted)
         owed = None if read_only else OwedLook(self._home, guard)
+        setgid = places.writable and places.workspace.stat().st_mode & stat.S_ISGID
         confined, options, variables = self._confine(argv, places, guard.protected, network=network)
         return Sandboxed(
-            supervised(confined, {**options, "look": str(owed.note) if owed else ""}),
+            supervised(
+                confined,
+                {**options, "look": str(owed.note) if owed else "", "setgid": str(places.workspace) if setgid else ""},
+            ),
             {**self._passed.variables, **variables},
             notice=" ".join(filter(None, (left, self.advice, self._passed.notice))),
             held=[str(place.relative_to(places.workspace)) for place in guard.protected],
@@ -189,6 +194,7 @@ class Landlock(_Confined):
         grants += [_grant("read", place.resolve(), unseen) for place in (*places.shown, places.workspace)]
         if places.writable:
             grants.append(_grant("write", places.workspace, (*unseen, *(() if self.namespaces else protected))))
+            grants += [("write", "/dev/shm", ())] if self.namespaces else []  # noqa: S108 (a private one)
         user = user_folder(self._environ).resolve()
         options = {
             "grants": [*grants, *(("write", device, ()) for device in _DEVICES)],
@@ -269,11 +275,11 @@ class Watched:
     def wrap(
         self, argv: Sequence[str], *, workspace: Path, network: bool = False, read_only: bool = False
     ) -> Sandboxed:
-        """The command in the chosen one; where that confines, it can change nothing outside the workspace."""
+        """The command in the chosen one."""
         wrapped = self._chosen.wrap(argv, workspace=workspace, network=network, read_only=read_only)
         if read_only:
             return wrapped
-        look = self._session_files.look(workspace.resolve() if self.confines else "")
+        look = self._session_files.look()
 
         def afterwards() -> str:
             words = wrapped.afterwards() if wrapped.afterwards else ""
