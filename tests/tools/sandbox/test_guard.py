@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from denizen.errors import ToolRefused
-from denizen.ports import Sandbox
-from denizen.testing.conformance_sandbox import Machine, new_machine
+from denizen.testing.conformance_sandbox import Machine, NewSandbox, new_machine
 from denizen.tools.sandbox import Bubblewrap, Landlock, LandlockAlone, LandlockSharingProcesses
 
 EVIL = "printf '#!/bin/sh\\ntouch ../../../evil ../../evil ../evil\\ncat\\n' > {0}; chmod +x {0}"
@@ -377,7 +376,7 @@ def test_folders_of_a_setgid_workspace_can_be_changed_and_copied_and_no_file_kee
 
 
 @pytest.mark.parametrize("kind", [Bubblewrap, Landlock, LandlockSharingProcesses])
-def test_semaphores_and_shared_memory_work_where_there_are_namespaces(tmp_path: Path, kind: type[Sandbox]) -> None:
+def test_semaphores_and_shared_memory_work_where_there_are_namespaces(tmp_path: Path, kind: NewSandbox) -> None:
     machine = new_machine(tmp_path, kind)
     said = machine.python(
         "import multiprocessing, os\nfrom multiprocessing.shared_memory import SharedMemory\n"
