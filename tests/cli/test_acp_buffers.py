@@ -38,6 +38,19 @@ async def test_typed_text_is_seen_and_saved(connect: Connect, repo: Path, file: 
     assert file.read_text() == TYPED
 
 
+async def test_text_typed_later_in_a_turn_is_seen(connect: Connect, repo: Path, file: Path, model: Model) -> None:
+    model.plays(call("view", path="hello.py"), call("view", path="hello.py"), "Seen.")
+    editor = EditorWithBuffers({file: TYPED})
+
+    def type_on(update: Any) -> None:
+        if getattr(update, "status", "") == "completed":
+            editor.buffers[str(file)] = f"{TYPED}# and more\n"
+
+    editor.on_update = type_on
+    await in_editor(connect, editor, repo, "Look twice")
+    assert "# and more" in model.told()
+
+
 PATCH = '*** Begin Patch\n*** Update File: hello.py\n@@\n-print("typed")\n+print("edited")\n*** End Patch'
 EDIT = call("edit", path="hello.py", old="typed", new="edited")
 

@@ -15,7 +15,7 @@ from denizen.tools.files.changes import LoadedFile, NewContent, change, load, lo
 from denizen.tools.files.workspace import Workspace
 from denizen.worlds.world import AgentHandle
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 10.0
 """For one file; the call then works with the saved text."""
 
 MOST_BYTES = 1_000_000
