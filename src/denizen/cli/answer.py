@@ -48,8 +48,14 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Comm
             if isinstance(host, JsonLines):
                 host.emit(TurnParked(session_key(name), request.call_id, request.question))
             else:
-                command = f"denizen answer {shlex.quote(short_name(name))} yes|no|TEXT [--for-session|--always]"
-                write(f"{describe(request)}\n\nAnswer with: {command}\n")
+                how = (
+                    f"Answer with: denizen answer {shlex.quote(short_name(name))} yes|no|TEXT [--for-session|--always]"
+                )
+                try:
+                    check_host(entries)
+                except SessionError as error:
+                    how = str(error)
+                write(f"{describe(request)}\n\n{how}\n")
             return STATUS["parked"]
         given = parse_answer(request, said)
         if scope and not given.allow:
