@@ -78,7 +78,7 @@ def test_tab_completes_commands_and_lists_those_that_fit(chat: Chat) -> None:
     screen.type("/co\t")
     screen.shows("/continue /compact")
     screen.type("m\t\r")
-    screen.expect("There is nothing to compact.")
+    screen.expect("Nothing to compact.")
     screen.type("/qu\t\r")
     assert screen.end() == 0
 
@@ -356,7 +356,7 @@ def test_compact_puts_a_summary_in_place_of_what_is_old(denizen: Run, model: Mod
 
 def test_compact_leaves_a_short_conversation_alone(denizen: Run, model: Model) -> None:
     model.plays("Hello.")
-    assert "nothing to compact" in denizen("chat", piped="hi\n/compact\n").err
+    assert "Nothing to compact" in denizen("chat", piped="hi\n/compact\n").err
 
 
 def test_compact_that_fails_loses_nothing(denizen: Run, model: Model) -> None:

@@ -141,7 +141,7 @@ def test_slash_commands_are_those_of_the_chat(chat: Screen, model: Model) -> Non
     chat.type("\r")
     chat.shows("1 turn")
     entered(chat, "/nothing")
-    chat.shows("There is no /nothing.")
+    chat.shows("Unknown command: /nothing.")
 
 
 def test_another_session_is_chosen_from_a_list_and_shows_what_was_said(

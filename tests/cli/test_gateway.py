@@ -125,7 +125,7 @@ async def test_chat_passes_commands_on_and_an_unknown_one_is_not_said_to_the_mod
     ran = await asyncio.to_thread(
         denizen, "chat", "--gateway", piped="/help\n/hlep me\nWhere?\n/etc/hosts\n/approve\n/UNDO\n"
     )
-    told = ["There is no /hlep. Did you mean /help?", "It is in /etc.", "A file."]
+    told = ["Unknown command: /hlep. Did you mean /help?", "It is in /etc.", "A file."]
     assert ran.out.splitlines()[-5:] == [*told, "Nothing waits here for an approval.", "Undone: /etc/hosts"], ran.err
     assert "/stop [all]" in ran.out
     assert ran.status == 0
@@ -135,7 +135,7 @@ async def test_new_talk_is_begun_and_the_one_before_listed_by_its_title(
     gateway: GatewayProgram, denizen: Run, model: Model
 ) -> None:
     model.plays("Noted.", "Which?")
-    for words, reply in (("The word is plum.", "Noted.\n"), ("/new", "Begun anew."), ("The word?", "Which?\n")):
+    for words, reply in (("The word is plum.", "Noted.\n"), ("/new", "Started afresh."), ("The word?", "Which?\n")):
         assert (await asyncio.to_thread(denizen, "send", words)).out.startswith(reply)
     assert "plum" not in model.told()
     listed = (await asyncio.to_thread(denizen, "sessions", "list")).out.splitlines()

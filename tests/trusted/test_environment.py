@@ -74,7 +74,7 @@ def test_its_packages_and_programs_stay(runs: Runs, venv: Path) -> None:
 
 
 def test_a_command_that_fails_on_it_hears_how_to_install_denizen_apart(runs: Runs, venv: Path) -> None:
-    note = "[.venv can't be changed by commands, because Denizen runs from it. Install Denizen apart: `uv tool install"
+    note = "[.venv can't be changed by commands, because Denizen runs from it. Install Denizen separately: `uv tool"
     assert note in runs("mkdir .venv/lib/new")
     assert note not in runs("mkdir /usr/new")
 

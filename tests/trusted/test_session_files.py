@@ -21,7 +21,7 @@ from denizen.prompt import SkillPins, find_agents, find_skills
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.workspace import Workspace
-from denizen.tools.sandbox import Unconfined, Watched
+from denizen.tools.sandbox import GuardedSandbox, Unconfined
 from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.hooks import CommandHooks
 
@@ -50,7 +50,7 @@ class Scene:
         return Notes(NoteFiles(self.own, self.files), CLOCK)
 
     def started(self, command: str) -> Sandboxed:
-        sandbox = Watched(lambda: Unconfined(SandboxSettings(), ENVIRON), self.files)
+        sandbox = GuardedSandbox(lambda: Unconfined(SandboxSettings(), ENVIRON), self.files)
         return sandbox.wrap(["sh", "-c", command], workspace=self.workspace)
 
     def run(self, command: str) -> str:
@@ -255,7 +255,7 @@ def test_the_agents_own_files_that_are_links_into_a_workspace_wait_too(project: 
     confining.confines = True
     file = "skills/x/SKILL.md" if name == "skills" else name
     command = f"mkdir -p skills/x; echo evil >> {file}"
-    sandbox = Watched(lambda: confining, project.files)
+    sandbox = GuardedSandbox(lambda: confining, project.files)
     running = sandbox.wrap(["sh", "-c", command], workspace=project.workspace)
     assert str(project.own / name) in project.over(running)
     assert "evil" not in project.begins()

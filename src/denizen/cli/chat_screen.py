@@ -39,7 +39,7 @@ from denizen.events import (
 from denizen.messages import Text, ToolResult
 from denizen.sessions import short_name
 from denizen.tui.chat_app import ChatApp
-from denizen.worlds.commands import used
+from denizen.worlds.commands import usage_of
 
 LINES, CHARACTERS = 500, 50_000
 """Of a tool's output, at most."""
@@ -206,7 +206,7 @@ class ChatScreen:
     def show_status(self, context: int = 0) -> None:
         """Show the model, the session, the tokens of its last call, and what it cost."""
         chat = self._conversation
-        _, total, last = used(chat.entries)
+        _, total, last = usage_of(chat.entries)
         context, window = context or last, chat.agent.model.limits(chat.name).window
         parts = [chat.agent.model.name, short_name(chat.name)]
         if context:

@@ -26,7 +26,7 @@ from denizen.models.local import served_models, somebody_listens
 from denizen.models.providers import PROVIDERS, parse_model, provider_access, shown
 from denizen.tools.sandbox import choose_sandbox
 from denizen.tools.web_search import chosen_search
-from denizen.trusted.environment import loose_code
+from denizen.trusted.environment import editable_install_warning
 from denizen.trusted.programs import find_program
 
 _LITTLE_SPACE, _NO_SPACE = 500_000_000, 20_000_000  # bytes
@@ -97,7 +97,7 @@ def _checks() -> Iterator[Check]:
     sandbox = choose_sandbox(loaded.config.sandbox, environ=loaded.environ, home=home())
     state = "improvable" if sandbox.advice else "fine"
     yield Check(state, "sandbox", f"{sandbox.name}: {sandbox.promises}", sandbox.advice)
-    if found := loose_code(places(loaded.config)[1].resolve()):
+    if found := editable_install_warning(places(loaded.config)[1].resolve()):
         yield Check("improvable", "installation", found)
     yield _web_search(loaded)
     yield _program("git", "Install git: without it there is no history to look at.")

@@ -139,9 +139,9 @@ def cli() -> None:
         raise ConfigError("The current folder is not there any more. Go to another one first.") from None
     from denizen.cli.text import printable
     from denizen.config.home import find_home
-    from denizen.trusted.owed import look_owed
+    from denizen.trusted.pending_checks import run_pending_checks
 
-    if found := look_owed(find_home(os.environ, Path.cwd()), os.environ):
+    if found := run_pending_checks(find_home(os.environ, Path.cwd()), os.environ):
         say(printable(found), "yellow")
 
 

@@ -46,7 +46,7 @@ async def _help(_: Conversation, __: str) -> None:
     for command in COMMANDS.values():
         _print(f"{command.usage:18} {command.does}")
     _print("/SERVER:PROMPT words  says a prompt of an MCP server, filled in with the words")
-    _print("//word                 says /word to the agent")
+    _print("//word                 sends /word to the agent")
     _print("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
     _print("What you enter while the agent works is passed on to it; ↑ takes back what it hasn't got yet.")
     _print("Ctrl-C stops it, and what it hadn't got yet is at the prompt again. Ctrl-D leaves.")
@@ -90,7 +90,7 @@ async def _compact(chat: Conversation, _: str) -> None:
         chat.prompt.show("making the context smaller …", chat.agent.clock.monotonic())
     with chat.host() as host:
         if not await compact(chat.agent.record, await chat.session(), host):
-            _print("There is nothing to compact.")
+            _print("Nothing to compact.")
 
 
 async def _undo(chat: Conversation, how: str) -> None:

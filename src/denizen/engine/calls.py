@@ -160,7 +160,7 @@ def summary(result: ToolResult) -> str:
 
 
 async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
-    await turn.look_owed()
+    await turn.run_pending_checks()
     if turn.agent.hooks and (words := await turn.hook("before_tool", call.name, args=call.args)):
         return refused(call, f"not run: {words}")
     await snapshot_before(turn, tool)

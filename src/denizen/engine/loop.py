@@ -95,7 +95,7 @@ async def _leave_out_refused(turn: Turn, error: ModelError) -> None:
 
 async def _answer(turn: Turn, start: Start) -> TurnStop:
     """Settle what an earlier run left open, take the message in, and iterate until there is an answer."""
-    await turn.look_owed()
+    await turn.run_pending_checks()
     try:
         left = await settle_calls(turn)
     except TurnOver as over:

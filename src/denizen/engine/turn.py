@@ -31,10 +31,10 @@ from denizen.ports import (
     TurnIO,
     View,
 )
-from denizen.trusted.owed import is_owed, look_owed
+from denizen.trusted.pending_checks import has_pending_checks, run_pending_checks
 
-LISTEN_EVERY = 0.1
-"""Seconds between two looks, while a model answers or a tool runs, at whether the person stopped the turn."""
+STOP_POLL_S = 0.1
+"""Seconds between two checks, while a model answers or a tool runs, whether the person has stopped the turn."""
 
 MOST_SUBAGENTS = 5
 """How many subagents of one turn work at once."""
@@ -121,7 +121,7 @@ class TurnOver(TurnEnded):
 
 
 class Interrupted(Exception):
-    """The person says something for which the model's answer isn't waited for."""
+    """The person interrupts the model's answer."""
 
 
 class Turn:
@@ -211,10 +211,12 @@ class Turn:
         if self.agent.hooks is not None:
             self.unhooked.append(notice)
 
-    async def look_owed(self) -> None:
-        """Before anything else happens in the workspace, look at what commands left whose Denizen was killed."""
+    async def run_pending_checks(self) -> None:
+        """Before anything else happens in the workspace, check what commands left whose Denizen was killed."""
         agent = self.agent
-        if is_owed(agent.home) and (words := await asyncio.to_thread(look_owed, agent.home, agent.environ)):
+        if has_pending_checks(agent.home) and (
+            words := await asyncio.to_thread(run_pending_checks, agent.home, agent.environ)
+        ):
             self.notice(words, warning=True)
 
     async def hook(self, event: HookEvent, tool: str = "", **data: Any) -> str:
@@ -352,13 +354,13 @@ class Turn:
         return self.stopped
 
     async def run_until_stopped(self, work: Coroutine[Any, Any, _T], *, interruptible: bool = False) -> _T:
-        """What the work gives; a stop of the person cancels it, and ends the turn.
+        """The work's result; if the person stops the turn, the work is cancelled and the turn ends.
 
-        Raises Interrupted where it is `interruptible`, and the person interrupts.
+        Raises Interrupted if it is `interruptible` and the person interrupts.
         """
         task = asyncio.create_task(work)
         try:
-            while not (await asyncio.wait({task}, timeout=LISTEN_EVERY))[0]:
+            while not (await asyncio.wait({task}, timeout=STOP_POLL_S))[0]:
                 if self.listen():
                     raise TurnOver("cancelled")
                 if interruptible and self.interrupts:

@@ -11,7 +11,7 @@ _WORD = re.compile(r"\w+")
 _ABOUT_THE_USER = frozenset({"the", "user", "s"})
 """Words by which an agent names the user who said `I`."""
 
-_LEAST_CHARS = 8
+_MIN_CHARS = 8
 """Letters and digits of all arguments together: fewer, such as a `13`, may be in what the user wrote by chance."""
 
 
@@ -50,7 +50,7 @@ class UserWords:
         """Whether the user wrote each of the arguments, word for word, and together they are no coincidence."""
         values = [each for value in args.values() for each in (value if isinstance(value, list) else [value])]
         size = sum(map(str.isalnum, "".join(map(str, values))))
-        return size >= _LEAST_CHARS and all(map(self._hold, values))
+        return size >= _MIN_CHARS and all(map(self._hold, values))
 
     def _hold(self, value: object) -> bool:
         if isinstance(value, float) and value.is_integer():

@@ -19,7 +19,7 @@ class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     advice: str = ""
     weak: bool = False
 
-    def is_said(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Whether a text has one of the words."""
         return any(re.search(word, text, re.IGNORECASE) for word in self.words)
 
@@ -49,14 +49,14 @@ def kind_of(status: int, code: str, text: str) -> ErrorKind:
     for each in table().meanings:
         if not each.kind or (each.weak and by_status) or (each.kind == "context_overflow" and not_of_length):
             continue
-        if each.is_said(said):
+        if each.matches(said):
             return each.kind
     return by_status or "unknown"
 
 
 def advice_for(status: int, text: str, *, words_only: bool = False) -> str:
     """What to do about a failure in these words, or with this status; empty: neither says."""
-    by_words = next((each.advice for each in table().meanings if each.advice and each.is_said(text)), "")
+    by_words = next((each.advice for each in table().meanings if each.advice and each.matches(text)), "")
     return by_words or ("" if words_only else table().advice.get(status, ""))
 
 

@@ -9,7 +9,7 @@ from denizen.sessions.index import title_of
 _MAX_EARLIER = 100
 
 
-async def begin_anew(session: Session) -> Talk | None:
+async def start_new_talk(session: Session) -> Talk | None:
     """Move the head to the root; the talk so far, which the index lists by its title. None: nothing was said in it."""
     entries = session.entries
     first = next((each.message for each in entries if isinstance(each, UserEntry)), None)

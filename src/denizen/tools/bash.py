@@ -14,7 +14,7 @@ from denizen.ports import Sandbox, Schema, ToolContext, Traits
 from denizen.tools.function import FunctionTool, tool
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.programs.process import Kept, Lines, run
-from denizen.trusted.environment import refused_change
+from denizen.trusted.environment import environment_note
 from denizen.trusted.programs import find_program
 
 _MOST_SHOWN = 50_000  # characters of one command's output that are shown as they come
@@ -91,7 +91,7 @@ def bash_tool(
         if status and place.confines and any(sign in text for sign in _REFUSALS):
             met = [name for name in wrapped.held if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)]
             notes += [_HELD.format(", ".join(met))] if met else []
-            notes.append(refused_change(text, folder.resolve()) or _REFUSED)
+            notes.append(environment_note(text, folder.resolve()) or _REFUSED)
         if jobs is not None and command.rstrip().endswith("&"):
             notes.append(_LEFT)
         content = "\n".join([*([text.removesuffix("\n")] if text else []), *notes])

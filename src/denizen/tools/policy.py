@@ -112,8 +112,8 @@ class RulePolicy:
         if _BOTH in in_sight and (tool.traits & _REACHES_OUT or runs_outside):
             return Decision(
                 "ask",
-                f"{_allow(call)} The agent has private data in sight, and text that others wrote, which may want it "
-                "passed on.",
+                f"{_allow(call)} The agent has private data in sight, and text that others wrote, which may ask for "
+                "that data.",
             )
         if Traits.UNTRUSTED in in_sight and self._begins_sessions(call, tool):
             return Decision(
@@ -121,7 +121,7 @@ class RulePolicy:
                 f"{_allow(call)} Later sessions begin with this file, and text that others wrote is in sight.",
             )
         if Traits.UNTRUSTED in in_sight and Traits.CHANGES in tool.traits:
-            why = "It changes something for good, and the agent has text in sight that others wrote."
+            why = "It can't be undone, and the agent has text in sight that others wrote."
             return Decision("ask", f"{_allow(call)} {why}", unless_said=True)
         return decision
 

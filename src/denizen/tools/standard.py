@@ -32,14 +32,14 @@ def default_tools(
     from denizen.tools.memory_folder import NAME, is_asked_for, memory_folder_tool
     from denizen.tools.patch import apply_patch
     from denizen.tools.read import read
-    from denizen.tools.sandbox import Unconfined, Watched
+    from denizen.tools.sandbox import GuardedSandbox, Unconfined
     from denizen.tools.web import web_fetch_tool
     from denizen.tools.web_search import is_set_up, web_search_tool
     from denizen.tools.write import write
     from denizen.trusted.session_files import SessionFiles
 
     unconfined = Unconfined(config.sandbox, environ, secrets_of(config, {}))
-    outside = Watched(lambda: unconfined, SessionFiles.of(config)) if config.home else unconfined
+    outside = GuardedSandbox(lambda: unconfined, SessionFiles.of(config)) if config.home else unconfined
     # less than the engine cuts at: the tools themselves know how to get the rest
     most = min(40_000, max(config.agent.max_tool_result_chars - 500, 500))
     files: list[Tool] = [read, write, edit, apply_patch, ls, find, grep_tool(environ)]

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_APART = "Install Denizen apart: `uv tool install denizen`, or `pipx install denizen`."
+_APART = "Install Denizen separately: `uv tool install denizen`, or `pipx install denizen`."
 
 
 @functools.cache
@@ -20,16 +20,16 @@ def own_environment(workspace: Path) -> Sequence[Path]:
     return sorted({*inside(sys.prefix), *inside(sys.base_prefix), *packages})
 
 
-def refused_change(output: str, workspace: Path) -> str:
-    """Why a command couldn't change the environment, if it says that it couldn't write there; else empty."""
+def environment_note(output: str, workspace: Path) -> str:
+    """A note that commands can't change the environment, if the output shows that one tried; else empty."""
     for place in own_environment(workspace):
         if f"{place.relative_to(workspace)}/" in output:
             return f"[{place.name} can't be changed by commands, because Denizen runs from it. {_APART}]"
     return ""
 
 
-def loose_code(workspace: Path) -> str:
-    """What commands in the workspace can do to Denizen, where it is installed there to be edited; else empty."""
+def editable_install_warning(workspace: Path) -> str:
+    """A warning if Denizen is an editable installation in the workspace, which commands can change; else empty."""
     code = Path(__file__).resolve().parents[1]
     if workspace not in code.parents or any(place in code.parents for place in own_environment(workspace)):
         return ""

@@ -16,7 +16,7 @@ from denizen.config.pins import Pins, pin_name
 from denizen.config.settings import Config
 from denizen.config.trust import AGENT_FOLDERS, SKILL_FOLDERS, is_trusted
 from denizen.printable import printable
-from denizen.trusted.owed import OwedNote, await_commands, owner_of, remove_note
+from denizen.trusted.pending_checks import PendingNote, await_commands, owner_lock, remove_note
 
 NAMES = (
     *("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"),
@@ -55,7 +55,7 @@ class _Look(msgspec.Struct, frozen=True):
         return {*map(Path, self.there), *_matching(self.patterns)}
 
 
-class OpenLook(OwedNote):
+class OpenLook(PendingNote):
     """A look that is under way until `close`; or until nobody can close it any more, and whoever is next does."""
 
     def __init__(self, folder: Path, look: _Look, close: Callable[[Path, _Look], str]) -> None:
@@ -167,7 +167,7 @@ class SessionFiles:
             looks: list[_Look] = []
             for note in [*self._looks.glob("*.json")]:
                 look = msgspec.json.decode(note.read_bytes(), type=_Look)
-                if holder_of(owner_of(note)):
+                if holder_of(owner_lock(note)):
                     looks.append(look)
                 else:
                     await_commands(self.home)

@@ -57,10 +57,10 @@ from denizen.tools.accepted import accepted_tools
 from denizen.tools.defaults import check_rules, with_defaults
 from denizen.tools.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
-from denizen.tools.sandbox import Watched, choose_sandbox
+from denizen.tools.sandbox import GuardedSandbox, choose_sandbox
 from denizen.tools.subagent import with_agents
-from denizen.trusted.environment import loose_code
-from denizen.trusted.owed import look_owed
+from denizen.trusted.environment import editable_install_warning
+from denizen.trusted.pending_checks import run_pending_checks
 from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.drivers import FoundDriver, find_driver
 from denizen.worlds.hooks import CommandHooks
@@ -116,7 +116,7 @@ def assemble(
     dotenv = read_dotenv(home)
     hooks_environ = {name: value for name, value in environ.items() if name not in dotenv}
     environ = {**dotenv, **environ}
-    left = look_owed(home, environ)
+    left = run_pending_checks(home, environ)
     secrets = secrets_of(config, dotenv)
     redactor = Redactor.from_environ(environ, secrets)
     found = FoundDriver(driver, getattr(driver, "tools", ())) if driver else None
@@ -138,7 +138,7 @@ def assemble(
     skills, changed = pins.admit(found_skills)
     skill_folders = [skill.path.parent for skill in skills]
     shown = with_shown(config.sandbox, skill_folders)
-    sandbox = Watched(functools.partial(choose_sandbox, shown, environ, home, secrets, workspace), session_files)
+    sandbox = GuardedSandbox(functools.partial(choose_sandbox, shown, environ, home, secrets, workspace), session_files)
     memory = memory or open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
     jobs = Jobs()
 
@@ -176,7 +176,12 @@ def assemble(
         tools=[tool.name for tool in toolset.listed],
         guides=mcp.guides() if mcp else (),
         skills=skills,
-        skill_notices=[*filter(None, [left, loose_code(workspace.resolve())]), *notices, *changed, *left_out],
+        skill_notices=[
+            *filter(None, [left, editable_install_warning(workspace.resolve())]),
+            *notices,
+            *changed,
+            *left_out,
+        ],
         pins=pins,
         session_files=session_files,
         notes=functools.partial(memory.for_prompt, config.memory.recent_days),

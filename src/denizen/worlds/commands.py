@@ -1,4 +1,4 @@
-"""Slash commands, wherever they are typed: what is one, and what to say to one that doesn't exist."""
+"""Slash commands, wherever they are typed: how to recognise one, and the answer to an unknown one."""
 
 import difflib
 import re
@@ -19,7 +19,7 @@ def split_command(text: str) -> tuple[str, str]:
 
 
 def without_escape(text: str) -> str:
-    """The message that is meant: `//word` says `/word`."""
+    """The message that is meant: `//word` sends `/word`."""
     escaped = text.lstrip()
     return escaped[1:] if escaped.startswith("//") and split_command(escaped[1:])[0] else text
 
@@ -27,12 +27,12 @@ def without_escape(text: str) -> str:
 def unknown_command(name: str, names: Iterable[str]) -> str:
     """The answer to a command that isn't one of these."""
     near = difflib.get_close_matches(name, names, 1)
-    hint = f"Did you mean /{near[0]}?" if near else f"/help lists the commands; //{name} says it to the agent."
-    return f"There is no /{name}. {hint}"
+    hint = f"Did you mean /{near[0]}?" if near else f"/help lists the commands; //{name} sends it to the agent."
+    return f"Unknown command: /{name}. {hint}"
 
 
-def used(entries: Sequence[AnyEntry]) -> tuple[int, Usage, int]:
-    """The turns of a session, what they used, and the tokens of its context in the last call."""
+def usage_of(entries: Sequence[AnyEntry]) -> tuple[int, Usage, int]:
+    """A session's number of turns, their usage, and the tokens of its context in the last call."""
     turns = [entry for entry in entries if isinstance(entry, EndEntry)]
     total = Usage()
     for entry in turns:
@@ -41,8 +41,8 @@ def used(entries: Sequence[AnyEntry]) -> tuple[int, Usage, int]:
 
 
 def usage_text(entries: Sequence[AnyEntry], window: int) -> str:
-    """The same in a line, with the model's window."""
-    turns, total, context = used(entries)
+    """A session's usage in a line, with the model's window."""
+    turns, total, context = usage_of(entries)
     answers = [entry.message for entry in entries if isinstance(entry, AssistantEntry)]
     parts = [counted(turns, "turn"), *usage_parts(total, answers), f"context {context:,} of {window:,} tokens"]
     return " · ".join(parts)

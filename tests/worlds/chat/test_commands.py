@@ -41,8 +41,8 @@ async def reply_to(scene: Scene, command: str, count: int = 1) -> str:
 
 async def test_unknown_command_is_answered_and_not_paid_for(serve: Serve) -> None:
     async with serve() as scene:
-        assert await reply_to(scene, "/hlep me") == "There is no /hlep. Did you mean /help?"
-        assert "//xyzzy says it to the agent" in await reply_to(scene, "/Xyzzy", 2)
+        assert await reply_to(scene, "/hlep me") == "Unknown command: /hlep. Did you mean /help?"
+        assert "//xyzzy sends it to the agent" in await reply_to(scene, "/Xyzzy", 2)
         assert not scene.model.requests
 
 
@@ -89,7 +89,7 @@ async def test_new_waits_for_what_was_said_before_it(serve: Serve) -> None:
         for text in ("/new", "2"):
             await scene.say(text)
         held.go.set()
-        assert await scene.contents(3) == ["one", "Begun anew. What was said before is kept as '1'.", "two"]
+        assert await scene.contents(3) == ["one", "Started afresh. The earlier conversation is kept as '1'.", "two"]
         assert heard(scene) == ["2"]
 
 
@@ -100,7 +100,7 @@ async def test_new_ends_a_turn_that_waits_for_an_answer_and_another_command_does
         await scene.say("/new")
         assert (await scene.contents(4))[2:] == [
             "Stopped.",
-            "Begun anew. What was said before is kept as 'post hello'.",
+            "Started afresh. The earlier conversation is kept as 'post hello'.",
         ]
         assert await reply_to(scene, "hello", 5) == "hello again"
 
@@ -155,7 +155,7 @@ async def test_model_that_cannot_be_had_changes_nothing(serve: Serve) -> None:
 
 async def test_compact_summarises(serve: Serve) -> None:
     async with serve(*(str(number) for number in range(6)), "it was about numbers", "well") as scene:
-        assert await reply_to(scene, "/compact") == "There is nothing to compact."
+        assert await reply_to(scene, "/compact") == "Nothing to compact."
         for number in range(6):
             await scene.say(f"say {number}")
         await scene.contents(7)
@@ -174,7 +174,7 @@ async def test_undo_takes_back_the_words_and_the_files_that_nobody_changed_since
         assert (await scene.contents(2))[-1] == "written"
         (project / "a").write_text("mine")
         assert await reply_to(scene, "/undo", 3) == (
-            "Undone: write a and b\nNot touched, as they were changed since: a"
+            "Undone: write a and b\nNot touched, because they were changed since: a"
         )
         assert {path.name: path.read_text() for path in project.iterdir()} == {"a": "mine"}
         again = await scene.gateway.handle(LedgerTurn(Claim("", 1, await as_queued(scene, "/undo"), 2, 0, 1)))
@@ -199,7 +199,7 @@ async def test_in_groups_some_commands_are_the_owners(serve: Serve) -> None:
         ):
             await scene.gateway.accept(InboundMessage("memory", "team", sender, text, GROUP, id=str(number)))
         told = await scene.contents(4, "team", "memory")
-        assert told[:2] == ["In a group /undo is the owner's alone.", "In a group /model is the owner's alone."]
+        assert told[:2] == ["In a group only the owner may use /undo.", "In a group only the owner may use /model."]
         assert told[2].startswith("model: ")
         assert told[3] == "There is nothing to undo."
 
@@ -225,8 +225,8 @@ async def test_programs_with_a_session_use_the_same_commands(serve: Serve, home:
 
         await ask("the word is plum")
         assert "/compact" in (await ask("/help") or "")
-        assert await ask("/nwe") == "There is no /nwe. Did you mean /new?"
-        assert (await ask("/new") or "").startswith("Begun anew.")
+        assert await ask("/nwe") == "Unknown command: /nwe. Did you mean /new?"
+        assert (await ask("/new") or "").startswith("Started afresh.")
         assert await ask("//new is what?") == "none"
         assert heard(scene) == ["/new is what?"]
         info = await index_line(scene)

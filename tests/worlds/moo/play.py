@@ -26,7 +26,7 @@ class FakeWorld:
 
     def __init__(self, clock: FakeClock, answers: Mapping[str, Sequence[str]] | None = None) -> None:
         self.name, self.room, self.is_lost = "Mason", Room("61", "The Library"), False
-        self.vouches = True
+        self.names_talkers = True
         self.sent: list[str] = []
         self.times: list[float] = []
         self.on: dict[str, Callable[[], None]] = {}
@@ -44,7 +44,7 @@ class FakeWorld:
             yield line
 
     def say(self, text: str, channel: str = "", talker: str = "") -> None:
-        self._queue.put_nowait(ServerLine(text, channel, talker, is_unproven=self.vouches and not channel))
+        self._queue.put_nowait(ServerLine(text, channel, talker, is_unproven=self.names_talkers and not channel))
 
     def page(self, text: str, talker: str = "Foreman") -> None:
         self.say(f'{talker} pages, "{text}"', "page", talker)

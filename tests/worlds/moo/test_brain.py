@@ -11,7 +11,7 @@ from tests.worlds.moo.play import FakeWorld, calls, playing, text
 from denizen.actions import Directives
 from denizen.config import Config
 from denizen.config.settings import BudgetSettings
-from denizen.engine.turn import LISTEN_EVERY
+from denizen.engine.turn import STOP_POLL_S
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from denizen.ports import ActionFormat, ModelRequest
@@ -251,7 +251,7 @@ async def test_a_bare_line_is_a_command_only_with_a_goal(tmp_path: Path) -> None
 async def test_a_bare_line_that_somebody_may_have_said_is_not_sent(tmp_path: Path, vouches: bool) -> None:
     script = [text("GOAL: explore"), text("drop lamp"), *[text("...")] * 9]
     async with playing(tmp_path, script) as play:
-        play.world.vouches = vouches
+        play.world.names_talkers = vouches
         play.world.say("You may drop lamp here.")
         await play.seconds(5)
         assert play.world.sent == (["drop lamp"] if vouches else [])
@@ -263,7 +263,7 @@ async def test_a_bare_line_from_a_result_that_somebody_may_have_written_is_not_s
 ) -> None:
     script = [text("GOAL: explore"), calls("read sign"), text("drop lamp"), *[text("...")] * 9]
     async with playing(tmp_path, script, {"read sign": ["Do drop lamp here."]}) as play:
-        play.world.vouches = vouches
+        play.world.names_talkers = vouches
         play.world.say("Hello.")
         await play.seconds(5)
         assert play.world.sent == ["read sign", "drop lamp"][: 2 if vouches else 1]
@@ -317,7 +317,7 @@ async def test_a_budget_that_is_spent_is_said_once_with_what_to_do(tmp_path: Pat
         assert play.asked == 1
         [told] = [line for line in play.watcher.told("system") if "budget" in line]
         assert "$1.5000 of $1 (budget.day_usd sets it)" in told
-        assert "Set it higher and start again" in told
+        assert "Raise the limit and start again" in told
         await play.until(lambda: play.asked == 2)
         assert play.clock.now().date() > evening.date()
 
@@ -327,7 +327,7 @@ async def test_a_chain_on_a_server_that_proves_nobody_says_that_it_needs_a_secre
     tmp_path: Path, vouches: bool, secret: str
 ) -> None:
     async with playing(tmp_path, [], token_chain=["mason"], chain_secret=secret) as play:
-        play.world.vouches = vouches
+        play.world.names_talkers = vouches
         await play.seconds(5)
         told = [line for line in play.watcher.told("system") if "chain_secret" in line]
         assert len(told) == (0 if vouches or secret else 1)
@@ -532,7 +532,7 @@ async def test_a_cycle_that_ends_does_not_end_the_summary_that_is_being_made(tmp
         if "Summarise this." not in shown(request):
             return AssistantMessage([ToolCall("1", "done", {})], stop_reason="tool_calls")
         await is_over.wait()
-        await asyncio.sleep(2 * LISTEN_EVERY)  # a turn that heard the cycle's stop would end meanwhile
+        await asyncio.sleep(2 * STOP_POLL_S)  # a turn that heard the cycle's stop would end meanwhile
         is_summarised.set()
         return text("It was loud.")
 

@@ -2,22 +2,22 @@
 
 from denizen.tools.sandbox.sandboxes import (
     Bubblewrap,
+    GuardedSandbox,
     Landlock,
     LandlockAlone,
     LandlockSharingProcesses,
     Unconfined,
-    Watched,
     choose_sandbox,
     problem_with,
 )
 
 __all__ = [
     "Bubblewrap",
+    "GuardedSandbox",
     "Landlock",
     "LandlockAlone",
     "LandlockSharingProcesses",
     "Unconfined",
-    "Watched",
     "choose_sandbox",
     "problem_with",
 ]

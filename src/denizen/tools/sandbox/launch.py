@@ -85,7 +85,7 @@ MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 1 << 1, 1 << 2, 1 
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 428, 429, 442, -100, 0x8000, 1
 OPEN_TREE_CLONE, MOVE_MOUNT_F_EMPTY_PATH = 1, 4
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 (mounted there)
-TERMINATING_LOOKS = 50
+TERMINATION_POLLS = 50
 CLOCK_TICK_S = 0.1  # by which the times of files may be late
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -97,8 +97,9 @@ class Options(NamedTuple):
     A grant is an access (`read` or `write`), a place, and what in it is excepted. With `protected` places the command
     has mounts and System V memory of its own, and all is read-only in it but what is granted without these places; with
     None it has no namespaces, and System V memory is refused to a confined command. With `own_processes` it sees no
-    others. `bwrap`: the command is one, and gets the filter of system calls. `look`: the note of a look that
-    is owed after it. `setgid`: a folder where it may set setgid bits, which regular files lose when it is over.
+    others. `bwrap`: the command is one, and gets the filter of system calls. `look`: the note of the
+    check that is pending after it. `setgid`: a folder where it may set setgid bits, which regular files lose when it
+    is over.
     """
 
     grants: Sequence[tuple[str, str, Sequence[str]]] = ()
@@ -124,13 +125,13 @@ def main(argv: Sequence[str]) -> int:
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-    if options.look and not _begin(options.look):
+    if options.look and not _claim_note(options.look):
         return 126
     starter, began = os.getppid(), time.time()
     with _scratch(options.links) if options.grants else contextlib.nullcontext("") as scratch:
         child = os.fork()
         if child == 0:
-            _become(command, options, scratch, starter)
+            _run_confined(command, options, scratch, starter)
         try:
             return _wait_for(child)
         except SystemExit:
@@ -149,20 +150,20 @@ def abi() -> int:
 
 
 def _terminate(child: int) -> None:
-    """Let the command end by itself, in a second at most."""
+    """Ask the command to end, and give it a second."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGTERM)
     else:
         os.kill(child, signal.SIGTERM)
     with contextlib.suppress(ChildProcessError):
-        for _ in range(TERMINATING_LOOKS):
+        for _ in range(TERMINATION_POLLS):
             if os.waitpid(child, os.WNOHANG)[0]:
                 break
-            time.sleep(1 / TERMINATING_LOOKS)
+            time.sleep(1 / TERMINATION_POLLS)
 
 
-def _begin(look: str) -> bool:
+def _claim_note(look: str) -> bool:
     """Lock the note while this process lives, and say whether its owner still does."""
     try:
         note, owner = (os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in (look, look.replace(".json", ".lock")))
@@ -177,7 +178,7 @@ def _begin(look: str) -> bool:
 
 
 def _wait_for(child: int) -> int:
-    """Take leave of children until this one has ended; its exit status."""
+    """Reap children until this one has ended; its exit status."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -237,7 +238,7 @@ def _scratch(links: Sequence[tuple[str, str]]) -> Generator[str]:
         shutil.rmtree(folder, ignore_errors=True)  # the command may have made it impossible
 
 
-def _become(command: list[str], options: Options, scratch: str, starter: int) -> NoReturn:
+def _run_confined(command: list[str], options: Options, scratch: str, starter: int) -> NoReturn:
     try:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
@@ -254,7 +255,7 @@ def _become(command: list[str], options: Options, scratch: str, starter: int) ->
                 granted = [place for access, place, _ in options.grants if access == "write" and os.path.isdir(place)]
                 if SHARED_MEMORY in granted:  # one of its own
                     _mount("tmpfs", SHARED_MEMORY, MS_NOSUID | MS_NODEV, kind="tmpfs")
-                _hold_still([*granted, scratch], options.protected)
+                _mount_read_only([*granted, scratch], options.protected)
             _confine(options, scratch, others)
             if options.own_processes:
                 _go_on_in_child()
@@ -283,7 +284,7 @@ def _enter_namespaces(kinds: int) -> None:
     _mount(None, "/", MS_REC | MS_PRIVATE)
 
 
-def _hold_still(writable: Sequence[str], protected: Sequence[str]) -> None:
+def _mount_read_only(writable: Sequence[str], protected: Sequence[str]) -> None:
     """Make everything read-only, modes and times too, but what is `writable` without the `protected` places in it."""
     at = ctypes.c_int(AT_FDCWD)
     clone = ctypes.c_uint(OPEN_TREE_CLONE | AT_RECURSIVE | os.O_CLOEXEC)

@@ -22,7 +22,7 @@ from denizen.tools.sandbox.environment import CommandEnvironment
 from denizen.tools.sandbox.layout import Layout, is_in_any, layout
 from denizen.trusted.autorun import Identity
 from denizen.trusted.guard import Guard
-from denizen.trusted.owed import OwedLook, look_owed
+from denizen.trusted.pending_checks import PendingCheck, run_pending_checks
 from denizen.trusted.programs import find_program, trusted_environ
 from denizen.trusted.session_files import SessionFiles
 
@@ -107,22 +107,26 @@ class _Confined:
         First of all looks at what commands left whose Denizen was killed. Raises ToolRefused for a workspace that can't
         be set apart from the home.
         """
-        left = look_owed(self._home, trusted_environ(self._environ, self._workspace))
+        left = run_pending_checks(self._home, trusted_environ(self._environ, self._workspace))
         places = layout(workspace, self._settings, self._environ, self._home, network=network, read_only=read_only)
         trusted = trusted_environ(self._environ, self._workspace, places.workspace)
         guard = Guard(places.workspace, self._made, trusted)
-        owed = None if read_only else OwedLook(self._home, guard)
+        pending = None if read_only else PendingCheck(self._home, guard)
         setgid = places.writable and places.workspace.stat().st_mode & stat.S_ISGID
         confined, options, variables = self._confine(argv, places, guard.protected, network=network)
         return Sandboxed(
             supervised(
                 confined,
-                {**options, "look": str(owed.note) if owed else "", "setgid": str(places.workspace) if setgid else ""},
+                {
+                    **options,
+                    "look": str(pending.note) if pending else "",
+                    "setgid": str(places.workspace) if setgid else "",
+                },
             ),
             {**self._passed.variables, **variables},
             notice=" ".join(filter(None, (left, self.advice, self._passed.notice))),
             held=[str(place.relative_to(places.workspace)) for place in guard.protected],
-            afterwards=owed.look if owed else None,
+            afterwards=pending.run if pending else None,
         )
 
     def _confine(
@@ -243,7 +247,7 @@ class LandlockAlone(Landlock):
     namespaces = own_processes = False
 
 
-class Watched:
+class GuardedSandbox:
     """The sandbox that `choose` returns, once something needs it: to find out which works, it may run commands.
 
     What its commands change in `session_files` is set aside.

@@ -19,7 +19,7 @@ from denizen.errors import ConfigError, DenizenError, SessionUnavailable, Sessio
 from denizen.ports import InboundMessage, Session
 from denizen.ports.checkpoints import named
 from denizen.sessions import SessionKey
-from denizen.sessions.talks import begin_anew
+from denizen.sessions.talks import start_new_talk
 from denizen.worlds.chat import ledger, questions
 from denizen.worlds.chat.database import Database
 from denizen.worlds.commands import split_command, unknown_command, usage_text
@@ -27,7 +27,7 @@ from denizen.worlds.world import AgentHandle
 
 
 class ChatCommand(NamedTuple):
-    """How it is written, and what it does."""
+    """A command's syntax, and what it does."""
 
     usage: str
     does: str
@@ -35,27 +35,27 @@ class ChatCommand(NamedTuple):
 
 COMMANDS = {
     "help": ChatCommand("/help", "list the commands"),
-    "new": ChatCommand("/new", "begin anew; what was said stays in the session's file"),
+    "new": ChatCommand("/new", "start afresh; the conversation so far stays in the session's file"),
     "status": ChatCommand("/status", "show the model, and what runs or waits in this chat"),
     "usage": ChatCommand("/usage", "show what this chat used"),
     "model": ChatCommand("/model [NAME]", "show this chat's model, or go on with another *"),
-    "compact": ChatCommand("/compact", "replace older messages by a summary *"),
-    "context": ChatCommand("/context", "show how large what the model sees is"),
+    "compact": ChatCommand("/compact", "replace older messages with a summary *"),
+    "context": ChatCommand("/context", "show the size of the model's context"),
     "undo": ChatCommand("/undo", "take back the last turn, and its files that nobody changed since *"),
     "stop": ChatCommand("/stop [all]", "end the turn; with all, subagents in the background, too"),
     "approve": ChatCommand("/approve [WORD]", "allow what the agent asks about"),
     "deny": ChatCommand("/deny [WORD] [why]", "refuse it"),
 }
 OWNERS_IN_GROUPS = frozenset({"model", "compact", "undo"})
-"""Those that in groups are the owner's alone."""
+"""Commands that only the owner may use in groups."""
 ENDS_PARKED = frozenset({"new", "undo"})
-"""Those that end a turn which waits for an answer."""
+"""Commands that end a turn which waits for an answer."""
 QUEUED = "denizen.command"
-"""What the metadata of a command hold that waits for its turn."""
+"""The key in the metadata of a command that waits for its turn."""
 _MORE = """
-* in groups the owner alone
-/SERVER:PROMPT words  say a prompt of an MCP server, filled in with the words
-//word                say /word to the agent"""
+* in groups only for the owner
+/SERVER:PROMPT words  send a prompt of an MCP server, filled in with the words
+//word                send /word to the agent"""
 
 
 def record_for(agent: AgentHandle, session: Session, states: SharedCache[Any] | None = None) -> AgentRecord:
@@ -68,13 +68,13 @@ def record_for(agent: AgentHandle, session: Session, states: SharedCache[Any] | 
 async def reply_at_once(
     agent: AgentHandle, database: Database, message: InboundMessage, *, is_owner: bool
 ) -> str | None:
-    """What a command is answered that needs no turn; None: it waits for its turn."""
+    """The reply to a command that doesn't need a turn; None: it waits for its turn."""
     name, words = split_command(message.content)
     key = message.session_key
     if name not in COMMANDS:
         return unknown_command(name, COMMANDS)
     if name in OWNERS_IN_GROUPS and not is_owner and SessionKey.parse(key).kind != "direct":
-        return f"In a group /{name} is the owner's alone."
+        return f"In a group only the owner may use /{name}."
     if name == "help":
         return "\n".join(f"{each.usage:22}{each.does}" for each in COMMANDS.values()) + _MORE
     if name in {"new", "compact", "undo"} or (name == "model" and words):
@@ -98,22 +98,22 @@ async def reply_at_once(
 
 
 async def carry_out(agent: AgentHandle, session: Session, message: InboundMessage) -> str:
-    """Do what a command says whose turn it is; its reply. Raises SessionUnavailable."""
+    """Run a command whose turn has come; its reply. Raises SessionUnavailable."""
     name, words = split_command(message.content)
     try:
         match name:
             case "new":
-                return await _begin_anew(agent.record, session)
+                return await _start_new_talk(agent.record, session)
             case "model":
                 record = agent.record_with(words)
                 await session.append(StateEntry(name=MODEL, value=words))
                 return f"model {record.model.name}"
             case "compact":
                 done = await compact(record_for(agent, session), session, Listener())
-                return "A summary replaces the older messages." if done else "There is nothing to compact."
+                return "A summary replaces the older messages." if done else "Nothing to compact."
             case _:
                 said, left = await undo_unchanged(agent.record, session, by=message.id)
-                stay = f"\nNot touched, as they were changed since: {named(left)}" if left else ""
+                stay = f"\nNot touched, because they were changed since: {named(left)}" if left else ""
                 return f"Undone: {' '.join(said.split())[:200]}".removesuffix(": ") + stay
     except SessionUnavailable:
         raise
@@ -121,18 +121,18 @@ async def carry_out(agent: AgentHandle, session: Session, message: InboundMessag
         return str(error)
 
 
-async def _begin_anew(record: AgentRecord, session: Session) -> str:
+async def _start_new_talk(record: AgentRecord, session: Session) -> str:
     model = state_of(record, session).model
-    talk = await begin_anew(session)
+    talk = await start_new_talk(session)
     if model and talk:
         await session.append(StateEntry(name=MODEL, value=model))
-    return "Begun anew." + (f" What was said before is kept as {talk.title!r}." if talk else "")
+    return "Started afresh." + (f" The earlier conversation is kept as {talk.title!r}." if talk else "")
 
 
 async def _status(record: AgentRecord, database: Database, message: InboundMessage) -> str:
     is_busy = await database.read(partial(ledger.is_busy, session_key=message.session_key))
     waiting = await database.read(partial(questions.open_questions, channel=message.channel, chat=message.chat))
-    lines = [f"model: {record.model.name}", f"this chat: {'busy' if is_busy else 'nothing runs'}"]
+    lines = [f"model: {record.model.name}", f"this chat: {'busy' if is_busy else 'idle'}"]
     return "\n".join([*lines, *(f"waits for an answer: {each.line}" for each in waiting)])
 
 

@@ -165,7 +165,7 @@ class Acting:
         lines = [line for line in output.lines if await mind.hear(ServerLine(line), command)]
         for line in lines:
             mind.tell("server_error" if is_error(line) else "server", line)
-            mind.see(line, "world" if self._sender.vouches else "player", in_result=in_result)
+            mind.see(line, "world" if self._sender.names_talkers else "player", in_result=in_result)
         if output.problem:
             await mind.step((process_unsent(mind.chain, command), NOTHING))
             mind.note(f"{command}: {output.problem}")

@@ -170,7 +170,7 @@ class Attribution:
             self._land(problem)
 
     @property
-    def vouches(self) -> bool:
+    def names_talkers(self) -> bool:
         """Whether the server names the talker of all that is said, as DjangoMOO does; others name those of channels."""
         return self.proves and self.frames
 
@@ -273,7 +273,7 @@ class Attribution:
     def tell(self, lines: Iterable[str], *, is_written: bool = False) -> None:
         """Lines came that no command asked for, and nobody vouches for."""
         kept = [line.rstrip() for line in lines if line.strip()]
-        self.lines.extend(ServerLine(line, is_unproven=self.vouches, is_written=is_written) for line in kept)
+        self.lines.extend(ServerLine(line, is_unproven=self.names_talkers, is_written=is_written) for line in kept)
 
     def _note_names(self, lines: Sequence[str]) -> None:
         for line in lines:

@@ -52,10 +52,12 @@ GOAL_ONLY = 3
 """Cycles in a row without an action for the goal, until the model is told so, once."""
 OWN_CYCLES = 10
 """Cycles in a row that nothing from outside has caused."""
-HOUR = 3600.0
+HOUR_S = 3600.0
 """Seconds in which the cycles that the world has caused are counted."""
-BROKE = "The agent stays in the world, and thinks of nothing. Set it higher and start again; days end at midnight UTC."
-NO_PROOF = (
+BUDGET_ADVICE = (
+    "The agent stays in the world, but doesn't think. Raise the limit and start again; days end at midnight UTC."
+)
+UNPROVEN_PAGES = (
     "This server doesn't prove who sends a page, so pages about the token don't count: the chain needs a chain_secret, "
     "the same for all of it (in group.toml, or [moo] of each agent)."
 )
@@ -169,8 +171,8 @@ class Brain:
         self._status = "away"
         self._active_at = self._clock.monotonic()
         chain = self._mind.chain.chain
-        if chain.members and not (chain.secret or world.vouches):
-            self._tell_once("chain", NO_PROOF)
+        if chain.members and not (chain.secret or world.names_talkers):
+            self._report_once("chain", UNPROVEN_PAGES)
         await self._mind.step(process_sign_in(self._mind.chain, self._mind.now))
         listening = asyncio.create_task(self._listen(world))
         try:
@@ -289,28 +291,28 @@ class Brain:
     def _arm(self, *, is_page: bool = False, by_world: bool = False) -> None:
         """Begin a cycle at the next quiet moment, unless this agent doesn't think about such things."""
         thinks = self._settings.idle_wakeup_seconds or self._mind.goal or is_page
-        if not thinks or self._mind.is_done or self._only_by_timer or (by_world and self._has_world_its_share):
+        if not thinks or self._mind.is_done or self._only_by_timer or (by_world and self._used_up_world_cycles):
             return
         self._armed_by_world = by_world and (self._armed_by_world or not self._armed)
         self._armed = True
 
     @property
-    def _has_world_its_share(self) -> bool:
+    def _used_up_world_cycles(self) -> bool:
         """Whether the world has caused all the cycles that it may in an hour: strangers don't set the bill."""
         times, now = self._for_world, self._clock.monotonic()
-        is_used_up = len(times) == times.maxlen and now - times[0] < HOUR
+        is_used_up = len(times) == times.maxlen and now - times[0] < HOUR_S
         if not is_used_up:
             self._told.discard("share")
         else:
-            self._tell_once(
+            self._report_once(
                 "share",
-                f"Others' words have made it think {len(times)} times within an hour, and don't for now: "
+                f"Others' words have made it think {len(times)} times within an hour, so they are ignored for now: "
                 "moo.world_cycles_per_hour sets how often they may.",
             )
         return is_used_up
 
-    def _tell_once(self, what: str, text: str) -> None:
-        """Tell whoever watches what keeps it from thinking, once while it lasts."""
+    def _report_once(self, what: str, text: str) -> None:
+        """Report what keeps it from thinking, once while it lasts."""
         if what not in self._told:
             self._told.add(what)
             self._mind.note(text)
@@ -408,7 +410,7 @@ class Brain:
         try:
             await compact(self._agent, self._session, EventsOnly(self._host.emit))
         except DenizenError as error:
-            self._tell_once("budget", str(error))
+            self._report_once("budget", str(error))
         finally:
             self._summary = None
 
@@ -427,7 +429,9 @@ class Brain:
                 outcome = "dispatched" if acting.acted else "goal_only"
                 if result.stop_reason == "budget":
                     outcome = "no_budget"
-                    self._tell_once("budget", f"{result.error.replace('budget.session', 'moo.session')} {BROKE}")
+                    self._report_once(
+                        "budget", f"{result.error.replace('budget.session', 'moo.session')} {BUDGET_ADVICE}"
+                    )
                 else:
                     self._told.discard("budget")
             usage = result.usage
@@ -457,7 +461,7 @@ class Brain:
         self._own_cycles += 1
         if self._own_cycles > OWN_CYCLES or self._idle_cycles > GOAL_ONLY + 1:
             return
-        if self._is_for_world and self._has_world_its_share:
+        if self._is_for_world and self._used_up_world_cycles:
             return
         if self._idle_cycles == GOAL_ONLY + 1:
             self._mind.operator(NUDGE)

@@ -18,7 +18,7 @@ from denizen.worlds.moo.signing_in import asks_for, refusal
 from denizen.worlds.moo.speech import message_of
 from denizen.worlds.moo.telnet import Event, Option, PromptMark, Subnegotiation, TelnetParser, Text
 from denizen.worlds.moo.token_pages import avatar
-from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, open_stream, place
+from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, address_of, open_stream
 
 WRAPPED_AT = 80
 """Columns at which DjangoMOO wraps, whatever the window's size."""
@@ -80,9 +80,9 @@ class Connection:
         return self._attribution.room
 
     @property
-    def vouches(self) -> bool:
+    def names_talkers(self) -> bool:
         """Whether the server names the talker of all that others say: a line without one is the world's."""
-        return self._attribution.vouches
+        return self._attribution.names_talkers
 
     @property
     def name(self) -> str:
@@ -252,7 +252,7 @@ class Connection:
             outputs += [await self._set_up()]
         if problem := next((output.problem for output in outputs if output.problem), ""):
             last = next((f" It said: “{line}”" for line in reversed(said) if line), "")
-            raise ServerUnreachable(f"{place(server)} didn't let us in: {problem}.{last}")
+            raise ServerUnreachable(f"{address_of(server)} didn't let us in: {problem}.{last}")
         attribution.is_signing_in = False
         secret = server.password or "\0"
         attribution.tell(line.replace(secret, "***") for line in said if any(map(str.isalnum, line)))

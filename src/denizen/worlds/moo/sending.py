@@ -43,7 +43,7 @@ class World(Protocol):
         """What no command asked for, until the connection is over."""
 
     @property
-    def vouches(self) -> bool:
+    def names_talkers(self) -> bool:
         """Whether the server names the talker of all that others say."""
 
     @property
@@ -75,9 +75,9 @@ class Sender:
         return self.world.room if self.world else None
 
     @property
-    def vouches(self) -> bool:
+    def names_talkers(self) -> bool:
         """Whether what comes without a talker is nobody's words."""
-        return self.world is not None and self.world.vouches
+        return self.world is not None and self.world.names_talkers
 
     async def send(self, command: str) -> Output:
         """The command's output, once it was its turn; that of a teleport to where the agent is says so, unsent."""

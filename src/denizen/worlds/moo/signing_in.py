@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from denizen.errors import DenizenError
-from denizen.worlds.moo.transport import Server, ServerUnreachable, place, refused
+from denizen.worlds.moo.transport import Server, ServerUnreachable, address_of, refused
 
-SHORT: Final = 3
+MAX_REFUSAL_LINES: Final = 3
 """Lines of a refusal, unless the welcome comes again; where a server lets a player in, it says more."""
 
 _ASKED: Final = r"\b{word}\b.{{0,20}}\b(?:user|name|character|player|account)"
@@ -36,11 +36,11 @@ def refusal(server: Server, lines: Sequence[str]) -> DenizenError | None:
     ServerUnreachable where another try may succeed, else ConfigError.
     """
     words = [line for line in lines if any(map(str.isalnum, line))]
-    if len(words) > SHORT and not asks_for(server.login, words):
+    if len(words) > MAX_REFUSAL_LINES and not asks_for(server.login, words):
         return None
     for line in words:
         if _LATER.search(line) and _SUBJECT.search(line):
-            return ServerUnreachable(f"{place(server)} didn't let {server.user} in: “{line}”")
+            return ServerUnreachable(f"{address_of(server)} didn't let {server.user} in: “{line}”")
         if _FINAL.search(line) or (_NO.search(line) and _SUBJECT.search(line)):
             return refused(server, line)
     return None

@@ -78,7 +78,7 @@ async def open_stream(server: Server, home: Path) -> AsyncGenerator[Stream]:
             reader, writer = await asyncio.open_connection(server.host, server.port, ssl=tls)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message.rstrip(".")
-        raise ConfigError(f"{place(server)} has no certificate to trust: {why}. {_TRUST}") from error
+        raise ConfigError(f"{address_of(server)} has no certificate to trust: {why}. {_TRUST}") from error
     except OSError as error:
         raise _unreachable(server, error) from error
     try:
@@ -136,15 +136,15 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
 def refused(server: Server, words: str) -> ConfigError:
     """What to tell the user of a server that doesn't let the player in, in the server's own words where it has some."""
     said = f": “{one_line(words)}”" if words else "."
-    return ConfigError(f"{place(server)} refused to sign {server.user} in{said} Check the user and password.")
+    return ConfigError(f"{address_of(server)} refused to sign {server.user} in{said} Check the user and password.")
 
 
-def place(server: Server) -> str:
-    """Its host and port, for messages."""
+def address_of(server: Server) -> str:
+    """A server's host and port, for messages."""
     return f"{server.host}:{server.port}"
 
 
 def _unreachable(server: Server, error: Exception) -> ServerUnreachable:
     return ServerUnreachable(
-        f"{place(server)} can't be reached over {server.transport}: {error or 'it took too long'}."
+        f"{address_of(server)} can't be reached over {server.transport}: {error or 'it took too long'}."
     )

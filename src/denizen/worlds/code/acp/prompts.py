@@ -130,7 +130,7 @@ async def _continue(opened: OpenSession, io: TurnIO, _: str) -> RunResult:
 
 async def _compact(opened: OpenSession, io: TurnIO, _: str) -> RunResult:
     done = await compact(opened.agent.record, opened.session, io)
-    return _reply(io, "A summary replaces the older messages." if done else "There is nothing to compact.")
+    return _reply(io, "A summary replaces the older messages." if done else "Nothing to compact.")
 
 
 async def _undo(opened: OpenSession, io: TurnIO, how: str) -> RunResult:

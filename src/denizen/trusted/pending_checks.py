@@ -1,6 +1,6 @@
-"""Looks at what commands did: they are owed, on disk, from before a command runs until it was looked at.
+"""Checks of what commands did: each is pending, on disk, from before the command runs until it is done.
 
-Where the process that owes one dies, whatever runs next with the same home looks first.
+If the process that must do one dies, whatever runs next with the same home does it first.
 """
 
 import fcntl
@@ -29,16 +29,16 @@ class _Note(msgspec.Struct, frozen=True):
     before: Any
 
 
-class OwedNote:
-    """Says on disk, in the file `note` in a folder, that a look is owed; whoever owes it holds a lock while it lives.
+class PendingNote:
+    """Says on disk, in the file `note` in a folder, that a check is pending; its owner holds a lock while it lives.
 
-    Raises ConfigError where the folder can't be written.
+    Raises ConfigError if the folder can't be written.
     """
 
     def __init__(self, folder: Path, what: object) -> None:
         private_folder(folder)
         self.note = folder / f"{os.urandom(8).hex()}.json"
-        self._lock = lock(owner_of(self.note), "")
+        self._lock = lock(owner_lock(self.note), "")
         write_private(self.note, msgspec.json.encode(what), sync=False)
 
     def __del__(self) -> None:
@@ -46,27 +46,27 @@ class OwedNote:
             os.close(self._lock)
 
 
-class OwedLook(OwedNote):
-    """Owes a look with `guard` from now on. `note` is locked while the command runs, too."""
+class PendingCheck(PendingNote):
+    """A check with `guard`, pending from now on. `note` is locked while the command runs, too."""
 
     def __init__(self, home: Path, guard: "Guard") -> None:
         self._guard = guard
         self._before = guard.before()
         super().__init__(home / _FOLDER, _Note(str(guard.workspace), self._before))
 
-    def look(self) -> str:
-        """Look, and owe nothing more; what was found, for the user and the model."""
+    def run(self) -> str:
+        """Check, and remove the note; what was found, for the user and the model."""
         found = self._guard.after(self._before)
         remove_note(self.note)
         return found
 
 
-def look_owed(home: Path, environ: Mapping[str, str]) -> str:
-    """Look at what commands did whose process died before it looked; what was found, for the user and the model.
+def run_pending_checks(home: Path, environ: Mapping[str, str]) -> str:
+    """Run the checks whose process died before it did; what was found, for the user and the model.
 
-    Waits until these commands have ended. Raises ToolRefused when it can't be found out.
+    Waits until their commands have ended. Raises ToolRefused if a check fails.
     """
-    if not is_owed(home):
+    if not has_pending_checks(home):
         return ""
     from denizen.trusted.guard import Guard
 
@@ -85,27 +85,27 @@ def look_owed(home: Path, environ: Mapping[str, str]) -> str:
 
 
 def await_commands(home: Path) -> None:
-    """Wait until those commands have ended."""
+    """Wait until commands have ended whose process died."""
     for path in _left(home):
         with suppress(FileNotFoundError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def is_owed(home: Path) -> bool:
-    """Whether somebody died who owed a look."""
+def has_pending_checks(home: Path) -> bool:
+    """Whether a process died before it did its check."""
     return bool(_left(home))
 
 
-def owner_of(note: Path) -> Path:
-    """The lock that a look's owner holds while it lives."""
+def owner_lock(note: Path) -> Path:
+    """The lock that a note's owner holds while it lives."""
     return note.with_suffix(".lock")
 
 
 def _left(home: Path) -> list[Path]:
-    return [note for note in (home / _FOLDER).glob("*.json") if not holder_of(owner_of(note))]
+    return [note for note in (home / _FOLDER).glob("*.json") if not holder_of(owner_lock(note))]
 
 
 def remove_note(note: Path) -> None:
-    """Owe nothing more."""
+    """Remove a note whose check is done, and its lock."""
     note.unlink(missing_ok=True)
-    owner_of(note).unlink(missing_ok=True)
+    owner_lock(note).unlink(missing_ok=True)
