@@ -14,5 +14,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def printable(text: str) -> str:
-    """The text without escape sequences and control characters; tabs and new lines stay."""
-    return _CONTROL.sub("", _SEQUENCE.sub("", text))
+    """The text without escape sequences and control characters; tabs and new lines stay.
+
+    Of a file's name, `?` replaces each byte that isn't UTF-8.
+    """
+    return _CONTROL.sub("", _SEQUENCE.sub("", text)).encode(errors="replace").decode()

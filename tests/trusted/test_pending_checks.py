@@ -144,3 +144,19 @@ def test_nothing_is_owed_after_commands(home: Path, workspace: Path) -> None:
     assert command.afterwards
     assert command.afterwards() == ""
     assert [*(home / "commands").iterdir()] == []
+
+
+@pytest.mark.parametrize("folder", ["commands", "looks"])
+@pytest.mark.parametrize("note", ["", '{"workspace": "WORKSPACE", "before": {}}'])
+def test_a_note_that_is_damaged_is_removed_and_stops_nothing(
+    note: str, folder: str, home: Path, workspace: Path
+) -> None:
+    (home / folder).mkdir(parents=True)
+    (home / folder / "a.json").write_text(note.replace("WORKSPACE", str(workspace)))
+    (workspace / "AGENTS.md").write_text("as it was\n")
+    environ = {**os.environ, "DENIZEN_HOME": str(home)}
+    for said in (folder == "commands", False):
+        program = [sys.executable, "-m", "denizen", "ask", "--model", "offline", "hello"]
+        ran = subprocess.run(program, env=environ, cwd=workspace, capture_output=True, text=True, check=True)
+        assert ("look before you work there" in " ".join(ran.stderr.split())) is said
+    assert [*(home / folder).iterdir()] == []

@@ -4,8 +4,9 @@ A repository's data is in `.git`, or where a `.git` file says, as in linked work
 """
 
 # paths are text: thousands are looked at for each command
-# ruff: noqa: PTH101, PTH112, PTH114, PTH115, PTH118, PTH120
+# ruff: noqa: PTH101, PTH112, PTH114, PTH115, PTH118, PTH120, PTH207
 
+import glob
 import hashlib
 import os
 import re
@@ -34,12 +35,16 @@ NAME_PROGRAMS = (
 _NAME_PROGRAMS_IN_DEPENDENCIES = (".envrc", ".vscode/tasks.json")
 _DEPENDENCIES = {"node_modules", "site-packages", "vendor"}
 """Folders with others' packages, which bring such files along and where nobody opens an editor."""
+_AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME = -100, 0x100, 0x800
 _MOST_BYTES = 10_000
 _MOST_LINKS = 40
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 Identity = tuple[int, int, str]
-"""A file's device and inode, which it keeps wherever it is moved; of a link also a digest of where it leads."""
+"""A file's device and inode, which it keeps wherever it is moved, and when it was made; of a link where it leads.
+
+The number of an inode may be another file's later.
+"""
 
 
 def _by_first_name(patterns: Sequence[str]) -> dict[str, list[str]]:
@@ -137,8 +142,9 @@ class Autorun:
                     yield from _existing(entry.path)
             for name in names.intersection(patterns):
                 for pattern in patterns[name]:
-                    paths = Path(folder).glob(pattern) if "*" in pattern else [f"{folder}/{pattern}"]
-                    yield from self._reached([*map(str, paths)])
+                    place = f"{glob.escape(folder)}/{pattern}"
+                    paths = glob.glob(place, include_hidden=True) if "*" in pattern else [f"{folder}/{pattern}"]
+                    yield from self._reached(paths)
 
     def _named_by_settings(self, trees: Mapping[str, str]) -> Iterator[str]:
         """What settings of these work trees, and the user's own for any, name in the workspace, there or not."""
@@ -250,8 +256,20 @@ def _existing(path: str) -> Iterator[tuple[Path, Identity]]:
         leads = os.readlink(path) if stat.S_ISLNK(found.st_mode) else ""
     except (OSError, ValueError):
         return
-    digest = leads and hashlib.blake2b(os.fsencode(leads), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(os.fsencode(leads), digest_size=8).hexdigest() if leads else _born(path)
     yield Path(path), (found.st_dev, found.st_ino, digest)
+
+
+def _born(path: str) -> str:
+    """When a file was made, in any form; empty where the system doesn't say. Linux: statx(2)."""
+    import ctypes
+
+    answer = ctypes.create_string_buffer(256)
+    try:
+        failed = ctypes.pythonapi.statx(_AT_FDCWD, os.fsencode(path), _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, answer)
+    except AttributeError:
+        return ""
+    return "" if failed else answer.raw[80:92].hex()
 
 
 def _steps(path: str) -> Iterator[str]:

@@ -14,16 +14,19 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from denizen.config.home import user_folder
-from denizen.errors import ToolRefused
 from denizen.trusted.programs import find_program
 
 _HARMLESS = re.compile(
     r"""
     core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|worktree
       |autocrlf|eol|safecrlf|sparsecheckout|sparsecheckoutcone|quotepath|longpaths|untrackedcache
-      |excludesfile|attributesfile)
-    |(user|author|committer)\.(name|email)
-    |(advice|branch|color|column|extensions|fetch|log|pull|push|rebase|status)\..*
+      |excludesfile|attributesfile|abbrev|checkstat|commentchar|compression|preloadindex|trustctime|whitespace)
+    |(user|author|committer)\.(name|email|signingkey|useconfigonly)
+    |(advice|branch|color|column|extensions|fetch|log|pull|push|rebase|rerere|stash|status)\..*
+    |diff\.(algorithm|colormoved|colormovedws|context|indentheuristic|mnemonicprefix|noprefix|renamelimit|renames)
+    |merge\.(autostash|conflictstyle|ff|log|renamelimit|renames|stat)
+    |(commit|tag)\.gpgsign|commit\.(cleanup|status|verbose)|gc\.(auto|autodetach)
+    |http\.(.*\.)?(proxy|postbuffer|version|lowspeedlimit|lowspeedtime)|lfs\.(url|.*\.locksverify)
     |remote\..*\.(url|pushurl|fetch|push|mirror|prune|tagopt|promisor|partialclonefilter)
     |submodule\.(active|.*\.(url|active|branch|ignore|shallow))
     |init\.defaultbranch|lfs\.repositoryformatversion|commit\.template|mailmap\.file|blame\.ignorerevsfile
@@ -32,12 +35,15 @@ _HARMLESS = re.compile(
 )
 """Git's settings that are known to name no program."""
 _INCLUDE = re.compile(r"include(if\..*)?\.path", re.DOTALL)
+_HOME = re.compile(r"\$(HOME\b|\{HOME\})")
 _VARIABLE = re.compile(r"\$(\w+|\{[^}]*\}|\([^)]*\))|`[^`]*`")
 _TIMEOUT_S = 10.0
+MAX_BYTES = 4_000_000
+"""Of a file of settings: git isn't asked to read a larger one."""
 
 _OF_USER = ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 
-_Signature = tuple[int, ...]  # of a file's state; empty where there is no regular file
+_Signature = tuple[int, ...]  # of a file's state; empty where there is no regular file, or a huge one
 
 
 def is_harmless(key: str) -> bool:
@@ -46,10 +52,7 @@ def is_harmless(key: str) -> bool:
 
 
 def ask_git(git: str, *words: str, environ: Mapping[str, str] = {}) -> str | None:
-    """What the program `git` answers outside any repository; None where it fails or isn't there.
-
-    Raises ToolRefused when it takes too long.
-    """
+    """What the program `git` answers outside any repository; None where it fails, takes too long or isn't there."""
     try:
         ran = subprocess.run(
             [git, *words],
@@ -60,9 +63,7 @@ def ask_git(git: str, *words: str, environ: Mapping[str, str] = {}) -> str | Non
             timeout=_TIMEOUT_S,
             check=True,
         )
-    except subprocess.TimeoutExpired as error:
-        raise ToolRefused(f"git took longer than {_TIMEOUT_S:g} s to read its settings: {error.cmd}") from error
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.SubprocessError):
         return None
     return os.fsdecode(ran.stdout)
 
@@ -97,8 +98,17 @@ class GitSettings:
                 elif key == "core.hookspath":
                     yield from (os.path.join(root, self._expanded(value)) for root in roots)
                 elif not is_harmless(key) and (not key.startswith("alias.") or value.startswith("!")):
-                    named = (os.path.join(root, self._expanded(word)) for word in _words(value) for root in roots)
-                    yield from (place for place in named if not os.path.isdir(place))
+                    yield from self._named(value, roots)
+
+    def _named(self, command: str, roots: Sequence[str]) -> Iterator[str]:
+        """The files that a command may name from these folders, and from those that it names: it may go there."""
+        folders = [*roots]
+        for word in _words(command, self._environ["HOME"]):
+            for place in [*dict.fromkeys(os.path.join(folder, self._expanded(word)) for folder in folders)]:
+                if not os.path.isdir(place):
+                    yield place
+                elif place not in folders:
+                    folders.append(place)
 
     @cached_property
     def _own_files(self) -> Sequence[str]:
@@ -127,12 +137,15 @@ def _signature(file: str) -> _Signature:
         found = os.stat(file)
     except (OSError, ValueError):
         return ()
-    is_file = stat.S_ISREG(found.st_mode)
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if is_file else ()
+    can_be_read = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if can_be_read else ()
 
 
-def _words(command: str) -> Iterator[str]:
-    """The words of a shell command that may be a file's name: with a slash or a dot, variable parts left out."""
+def _words(command: str, home: str) -> Iterator[str]:
+    """The words of a shell command that may be a file's name: with a slash or a dot, variable parts left out.
+
+    With those of a command that is itself a word, as of `sh -c '…'`.
+    """
     lexer = shlex.shlex(command.removeprefix("!"), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -140,7 +153,9 @@ def _words(command: str) -> Iterator[str]:
     except ValueError:
         words = command.split()
     for word in words:
-        name = _VARIABLE.sub("", word).rpartition("=")[2]
+        if len(word.split()) > 1 and word != command:
+            yield from _words(word, home)
+        name = _VARIABLE.sub("", _HOME.sub(lambda _: home, word)).rpartition("=")[2]
         if "/" in name or "." in name.strip("."):
             yield name
             if name.startswith("/"):  # what follows `$(git rev-parse --show-toplevel)` or `$PWD`

@@ -1,6 +1,7 @@
 """Protects what runs by itself outside the sandbox, and disarms what a command made of that kind."""
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
@@ -8,10 +9,14 @@ from pathlib import Path
 
 import msgspec
 
+from denizen.config.files import read_file
 from denizen.printable import printable
 from denizen.trusted.autorun import SKILL, Autorun, Identity, git_folder, is_git_data, list_entries
-from denizen.trusted.git_settings import ask_git, is_harmless
+from denizen.trusted.git_settings import MAX_BYTES, ask_git, is_harmless
 from denizen.trusted.programs import find_program
+
+_MAX_KEYS = 50  # that are removed from a file of settings: each takes git a start
+_MAX_NAME = 4_096  # bytes of a file that names another
 
 
 class _Known(msgspec.Struct):
@@ -64,16 +69,13 @@ class Guard:
         identities = {(device if number == known.device else number, *rest) for number, *rest in known.identities}
         taken: list[str] = []
         for path, inode in self._autorun.find(lambda inode: inode not in identities):
-            if inode in identities:
-                continue
-            is_folder = _kind(path) == stat.S_IFDIR
-            if is_folder and (path.name == ".git" or _is_repository(path)):
-                self._made.add(inode)
-                taken += self._without_programs(path)
-            elif path.name == ".git":  # a file or link of that name leads to data that are checked themselves
-                self._made.add(inode)
-            elif os.path.lexists(path):
-                taken.append(self._disable(path))
+            try:
+                if inode not in identities:
+                    taken += self._disarm(path, inode)
+                elif path == self.workspace:  # a bare repository: what it lacked could be made
+                    taken += self._without_programs(path, known.protected)
+            except (OSError, ValueError) as error:  # one odd file must not hide the others
+                taken.append(f"{self._shown(path)} (still there: {error})")
         notes = []
         if taken:
             what = f"[taken out, because it would run by itself outside the sandbox: {', '.join(taken)}. "
@@ -83,55 +85,77 @@ class Guard:
             notes.append(f"[moved away with its folder: {names}. Programs that look for it there don't find it.]")
         return "\n".join(notes)
 
-    def _without_programs(self, repository: Path) -> Iterator[str]:
-        hooks = repository / "hooks"
-        if _kind(hooks) not in {None, stat.S_IFDIR}:
-            yield self._disable(hooks)
-        elif _kind(hooks):
-            entries = (entry for entry in list_entries(str(hooks)) if "." not in entry.name)
-            yield from (self._disable(Path(entry.path)) for entry in entries)
-        for settings in (repository / "config", repository / "config.worktree"):
-            if _kind(settings) == stat.S_IFREG:
-                yield from self._without_keys(settings)
-            elif _kind(settings):
-                yield self._disable(settings)
-        if _kind(repository / "commondir") and not self._shares_known(repository):
-            yield self._disable(repository / "commondir")
+    def _disarm(self, path: Path, inode: Identity) -> Iterator[str]:
+        is_folder = _kind(path) == stat.S_IFDIR
+        if path.name == ".git" or (is_folder and _is_repository(path)):
+            self._made.add(inode)
+            if is_folder:  # a file or link of that name leads to data that are checked themselves
+                yield from self._without_programs(path)
+        elif os.path.lexists(path):
+            yield self._disable(path)
+
+    def _without_programs(self, repository: Path, held: Sequence[str] = ()) -> Iterator[str]:
+        """Disarm git's data, but for what commands couldn't change."""
+        names = ("hooks", "config", "config.worktree", "commondir")
+        for place in (repository / name for name in names if str(repository / name) not in held):
+            kind = _kind(place)
+            if kind is None or (place.name == "commondir" and self._shares_known(repository)):
+                continue
+            if place.name == "hooks" and kind == stat.S_IFDIR:
+                entries = (entry for entry in list_entries(str(place)) if "." not in entry.name)
+                yield from (self._disable(Path(entry.path)) for entry in entries)
+            elif place.name.startswith("config") and kind == stat.S_IFREG:
+                yield from self._without_keys(place)
+            else:
+                yield self._disable(place)
 
     def _shares_known(self, repository: Path) -> bool:
         """Whether the data that it shares are checked, or protected, themselves."""
         try:
-            shared = (repository / (repository / "commondir").read_text().strip()).resolve()
-            return _is_repository(shared) and not _kind(shared / "commondir")
+            name = os.fsdecode(read_file(repository / "commondir", _MAX_NAME) or b"").strip()
+            shared = Path(os.path.realpath(repository / name))
         except (OSError, ValueError):
             return False
+        return _is_repository(shared) and not _kind(shared / "commondir")
 
     def _without_keys(self, settings: Path) -> Iterator[str]:
-        file = ("config", "--file", str(settings))
-        listed = ask_git(self._git, *file, "--null", "--name-only", "--list")
-        if listed is None:
-            yield self._disable(settings)
+        is_small = settings.stat().st_size <= MAX_BYTES
+        listing = ("config", "--file", str(settings), "--null", "--name-only", "--list")
+        listed = ask_git(self._git, *listing) if is_small else None
+        keys = [key for key in dict.fromkeys((listed or "").split("\0")[:-1]) if not is_harmless(key)]
+        if listed is not None and not keys:
             return
-        for key in dict.fromkeys(listed.split("\0")[:-1]):
-            if is_harmless(key):
-                continue
-            if ask_git(self._git, *file, "--unset-all", key) is None:
-                yield self._disable(settings)
-                return
-            yield f"{_shown(key)} in {self._shown(settings)}"
+        copy = _free(settings)
+        if listed is not None and len(keys) <= _MAX_KEYS and self._unset(settings, keys, copy):
+            yield from (f"{_shown(key)} in {self._shown(settings)} (kept in {copy.name})" for key in keys)
+        else:
+            yield self._disable(settings)
+
+    def _unset(self, settings: Path, keys: Sequence[str], copy: Path) -> bool:
+        try:
+            shutil.copy(settings, copy)
+        except OSError:
+            return False
+        unset = ("config", "--file", str(settings), "--unset-all")
+        return all(ask_git(self._git, *unset, key) is not None for key in keys)
 
     def _disable(self, path: Path) -> str:
-        names = (f"{path.name}.disabled{number or ''}" for number in count())
-        free = next(name for name in names if not os.path.lexists(path.with_name(name)))
+        free = _free(path)
         try:
             path.parent.chmod(stat.S_IMODE(path.parent.stat().st_mode) | stat.S_IRWXU)
-            path.rename(path.with_name(free))
+            path.rename(free)
         except OSError as error:
             return f"{self._shown(path)} (still there: {error.strerror})"
-        return f"{self._shown(path)} (now {_shown(free)})"
+        return f"{self._shown(path)} (now {_shown(free.name)})"
 
     def _shown(self, path: Path) -> str:
         return _shown(str(path.relative_to(self.workspace)))
+
+
+def _free(path: Path) -> Path:
+    """A name next to it that nothing obeys."""
+    names = (path.with_name(f"{path.name}.disabled{number or ''}") for number in count())
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def _is_repository(folder: Path) -> bool:

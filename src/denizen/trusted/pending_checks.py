@@ -4,22 +4,26 @@ If the process that must do one dies, whatever runs next with the same home does
 """
 
 import fcntl
+import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from denizen.config.files import write_private
 from denizen.config.home import private_folder, sole_writer
 from denizen.config.lock_file import holder_of, lock
+from denizen.printable import printable
 
 if TYPE_CHECKING:
     from denizen.trusted.guard import Guard
 
+_Kind = TypeVar("_Kind")
 _FOLDER = "commands"
+_UNCHECKED = "Files that it left, such as git hooks or .envrc, may run by themselves: look before you work there."
 
 
 class _Note(msgspec.Struct, frozen=True):
@@ -39,7 +43,8 @@ class PendingNote:
         private_folder(folder)
         self.note = folder / f"{os.urandom(8).hex()}.json"
         self._lock = lock(owner_lock(self.note), "")
-        write_private(self.note, msgspec.json.encode(what), sync=False)
+        text = json.dumps(msgspec.to_builtins(what))  # which takes names that aren't UTF-8
+        write_private(self.note, text.encode(), sync=False)
 
     def __del__(self) -> None:
         if hasattr(self, "_lock"):
@@ -64,24 +69,40 @@ class PendingCheck(PendingNote):
 def run_pending_checks(home: Path, environ: Mapping[str, str]) -> str:
     """Run the checks whose process died before it did; what was found, for the user and the model.
 
-    Waits until their commands have ended. Raises ToolRefused if a check fails.
+    Waits until their commands have ended.
     """
     if not has_pending_checks(home):
         return ""
-    from denizen.trusted.guard import Guard
-
     found: list[str] = []
     with sole_writer(home):
         for path in _left(home):
             with suppress(FileNotFoundError), path.open("rb") as file:  # its owner lived, and removed it just now
                 fcntl.flock(file, fcntl.LOCK_EX)  # the command's supervisor has it, and ends when its parent dies
-                note = msgspec.json.decode(file.read(), type=_Note)
-                words = ""
-                if Path(note.workspace).is_dir():
-                    words = Guard(Path(note.workspace), set(), environ).after(note.before).strip("[]")
-                found += [f"A command that ran in {note.workspace} when Denizen was killed: {words}"] if words else []
+                found += filter(None, [_run_check(file.read(), environ)])
                 remove_note(path)
     return " ".join(found)
+
+
+def _run_check(data: bytes, environ: Mapping[str, str]) -> str:
+    from denizen.trusted.guard import Guard
+
+    note, words = read_note(data, _Note), ""
+    if not note:
+        return f"A command ran when Denizen was killed, and the note of it is damaged. {_UNCHECKED}"
+    try:
+        if Path(note.workspace).is_dir():
+            words = Guard(Path(note.workspace), set(), environ).after(note.before).strip("[]")
+    except Exception as error:  # noqa: BLE001 (the next command must be able to run, whatever this one left)
+        words = f"the check failed ({error}). {_UNCHECKED}"
+    return words and printable(f"A command that ran in {note.workspace} when Denizen was killed: {words}")
+
+
+def read_note(data: bytes, kind: type[_Kind]) -> _Kind | None:
+    """The note that these bytes are; None where they are damaged, as after a power failure."""
+    try:
+        return msgspec.convert(json.loads(data), kind)
+    except (ValueError, msgspec.ValidationError):
+        return None
 
 
 def await_commands(home: Path) -> None:

@@ -16,7 +16,7 @@ from denizen.config.pins import Pins, pin_name
 from denizen.config.settings import Config
 from denizen.config.trust import AGENT_FOLDERS, SKILL_FOLDERS, is_trusted
 from denizen.printable import printable
-from denizen.trusted.pending_checks import PendingNote, await_commands, owner_lock, remove_note
+from denizen.trusted.pending_checks import PendingNote, await_commands, owner_lock, read_note, remove_note
 
 NAMES = (
     *("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"),
@@ -166,7 +166,7 @@ class SessionFiles:
         with sole_writer(self.home):
             looks: list[_Look] = []
             for note in [*self._looks.glob("*.json")]:
-                look = msgspec.json.decode(note.read_bytes(), type=_Look)
+                look = read_note(note.read_bytes(), _Look) or _Look(self._patterns, [])
                 if holder_of(owner_lock(note)):
                     looks.append(look)
                 else:

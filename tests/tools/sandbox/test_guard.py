@@ -1,5 +1,7 @@
 """Nothing that a command leaves in the workspace runs when the user works there with git, a shell or an editor."""
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -30,6 +32,10 @@ PROGRAMS = {
     "credentials": "[credential]\nhelper = !tools/program\n",
     "signatures": "[gpg]\nprogram = ~/src/project/tools/program\n",
     "alias": '[alias]\nx = "!f() { src/../tools/program \\"$@\\"; }; f"\n',
+    "home": "[core]\npager = $HOME/src/project/tools/program\n",
+    "home in braces": '[core]\neditor = "${HOME}/src/project/tools/program" -w\n',
+    "after cd": "[diff]\nexternal = cd ~/src/project/tools && ./program\n",
+    "quoted in quotes": "[alias]\nx = !sh -c 'tools/program \"$@\"' -\n",
     "merges": '[merge "x"]\ndriver = env A=1 tools/program %O %A %B\n',
 }
 
@@ -326,6 +332,66 @@ def test_a_hooks_folder_that_the_repository_names_cannot_be_made(machine: Machin
     git(machine, "config", "core.hooksPath", "src/hooks")
     assert "src/hooks (now hooks.disabled)" in machine.shell("mkdir src/hooks; echo x > src/hooks/pre-commit")
     assert not (machine.workspace / "src/hooks").exists()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "printf '#' > odd/.git/config; truncate -s 200G odd/.git/config",
+        'for i in $(seq 60); do echo "[alias]\nx$i = !x"; done >> odd/.git/config',
+        "rm odd/.git/config; mkfifo odd/.git/config odd/.git/commondir",
+        "cd odd/.git; rm config; ln -s commondir commondir; ln -s config config",
+        "cd odd; for i in $(seq 250); do mkdir -p sixteen-letters-/.idea; cd sixteen-letters-; done",
+        "n=$'odd/\\xff\\n'; git init -q $n; git -C $n config alias.$'x' $'!x\\xff'; echo x > $n/.envrc",
+    ],
+    ids=["huge", "many settings", "pipes", "loops", "deep", "not UTF-8"],
+)
+def test_odd_files_hide_nothing_else_and_stop_no_later_command(odd: str, machine: Machine) -> None:
+    hook = "a/.git/hooks/post-checkout"
+    said = machine.shell(
+        "exec 2>/dev/null; cd src; git init -q odd; git init -q a; mkdir z; "
+        f"echo x > {hook}; echo x > z/.envrc; ({odd}); true"
+    )
+    assert f"src/{hook} (now post-checkout.disabled)" in said
+    assert "src/z/.envrc (now .envrc.disabled)" in said
+    assert said.encode()
+    assert machine.shell("echo second") == "second\n"
+
+
+def test_a_workspace_whose_name_is_not_utf_8_is_looked_at(machine: Machine) -> None:
+    folder = machine.user / os.fsdecode(b"src/\xff")
+    folder.mkdir()
+    assert ".envrc (now .envrc.disabled)" in machine.run("sh", "-c", "echo x > .envrc", workspace=folder).stdout
+
+
+def test_a_bare_repository_as_the_workspace_gets_no_hooks_and_settings(machine: Machine) -> None:
+    bare = machine.user / "bare"
+    bare.mkdir()
+    git(machine, "init", "--bare", "--template=", folder=str(bare))
+    script = "mkdir hooks; echo x > hooks/pre-receive; printf '[core]\nhooksPath = x\n' > config.worktree"
+    said = machine.run("sh", "-c", script, workspace=bare).stdout
+    assert not (bare / "hooks/pre-receive").exists()
+    assert "hooksPath" not in ((bare / "config.worktree").read_text() if (bare / "config.worktree").exists() else "")
+    assert isinstance(machine.sandbox, LandlockAlone) or "hooks/pre-receive (now pre-receive.disabled)" in said
+
+
+def test_settings_that_are_removed_are_kept_in_a_copy(machine: Machine) -> None:
+    machine.shell("git init -q src/lib")
+    for key, value in (("core.sshCommand", "ssh -i key"), ("diff.algorithm", "histogram"), ("commit.gpgSign", "true")):
+        git(machine, "config", key, value, folder="src/lib")
+    before = (machine.workspace / "src/lib/.git/config").read_text()
+    assert "core.sshcommand in src/lib/.git/config (kept in config.disabled)" in machine.shell("true")
+    assert (machine.workspace / "src/lib/.git/config.disabled").read_text() == before
+    assert (machine.workspace / "src/lib/.git/config").read_text() == before.replace("\tsshCommand = ssh -i key\n", "")
+
+
+def test_a_repository_that_the_user_puts_in_place_of_a_commands_keeps_its_hooks(machine: Machine) -> None:
+    machine.shell("git init -q src/lib")
+    shutil.rmtree(machine.workspace / "src/lib")
+    git(machine, "init", "src/lib2")
+    hook = write(machine, "src/lib2/.git/hooks/pre-commit", "exit 0\n")
+    assert machine.shell("true") == ""
+    assert hook.exists()
 
 
 def test_a_new_repository_can_be_worked_with(machine: Machine) -> None:
