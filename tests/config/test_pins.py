@@ -30,5 +30,12 @@ def test_one_that_was_damaged_or_changed_says_what_to_do(
 ) -> None:
     pins.write("one", ["accepted"])
     (tmp_path / "home" / "kind" / "one.json").write_bytes(written)
-    with pytest.raises(ConfigError, match=f"{why}.* Remove it to accept anew"):
+    with pytest.raises(ConfigError, match=f"{why}.* Look at what it is for"):
         pins.read("one")
+
+
+def test_one_that_could_not_be_read_back_is_refused(pins: Pins[list[str]]) -> None:
+    pins.write("one", ["accepted"])
+    with pytest.raises(ConfigError, match="too large to read back"):
+        pins.write("one", ["\x01" * 3_000_000])
+    assert pins.read("one") == ["accepted"]

@@ -376,3 +376,23 @@ def test_reply_to_its_own_chat_runs_whatever_is_in_sight_and_a_message_elsewhere
     assert decide(other, message, Traits.NONE).verdict == "ask"
     assert decide(other, message, BOTH, chat=("irc", "ben")).verdict == "allow"
     assert policy(Rule(tool="message", match="*", decide="deny")).policy.decide(own, message, BOTH).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "paths"),
+    [
+        (".envrc", "src/env.sh", [".envrc", "src/env.sh"]),
+        (".husky/pre-commit", "../tools/hk", [".husky/pre-commit", "tools/hk"]),
+        (".vscode", "conf", [".vscode/tasks.json", "conf/tasks.json"]),
+        (".mcp.json", "conf/m.json", [".mcp.json", "conf/m.json"]),
+        (".claude/commands", "../cmds", [".claude/commands/x.md", "cmds/x.md"]),
+    ],
+)
+def test_files_that_run_by_themselves_are_asked_about_through_links_too(
+    link: str, target: str, paths: Sequence[str], tmp_path: Path
+) -> None:
+    for folder in (".husky", ".claude", "src", "conf", "tools", "cmds"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / link).symlink_to(target)
+    verdicts = [verdict(policy(workspace=tmp_path), "write", path=path, content="") for path in [*paths, "src/a.py"]]
+    assert verdicts == ["ask", "ask", "allow"]

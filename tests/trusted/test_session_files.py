@@ -9,19 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from denizen import Agent, Config
-from denizen.config.settings import AgentSettings, HookSettings, SandboxSettings
+from denizen.config.settings import AgentSettings, HookSettings, McpServer, SandboxSettings
 from denizen.config.trust import trust
 from denizen.memory.note_files import NoteFiles
 from denizen.memory.notes import Notes
-from denizen.ports import Sandboxed
+from denizen.messages import ToolCall
+from denizen.ports import Sandboxed, Traits
 from denizen.prompt import SkillPins, find_agents, find_skills
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.sandbox import GuardedSandbox, Unconfined
+from denizen.tools.write import write
 from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.hooks import CommandHooks
 
@@ -306,3 +309,29 @@ async def test_what_a_hook_changes_is_set_aside(scene: Scene) -> None:
     answer = await CommandHooks(settings, scene.own, ENVIRON, scene.files).call("turn_end", {})
     assert ["AGENTS.md" in each for each in answer.problems] == [True]
     assert "evil" not in scene.begins()
+
+
+@pytest.mark.parametrize("text", ["\x01" * 3_000_000, "a line\n" * 700_000])
+def test_a_file_of_any_size_that_a_command_changes_waits_and_holds_nothing_up(scene: Scene, text: str) -> None:
+    (scene.own / "AGENTS.md").write_text(text)
+    assert "set aside" in scene.run("sed -i '1s/^/evil/' AGENTS.md")
+    assert scene.run("true") == ""
+    assert "evil" not in scene.begins()
+
+
+def test_programs_in_the_workspace_that_hooks_and_servers_name_are_held_and_asked_about(project: Scene) -> None:
+    for name in ("check.sh", "server.sh", "sub/server2.sh", "free.sh"):
+        (project.workspace / name).parent.mkdir(exist_ok=True)
+        (project.workspace / name).write_text("ours\n")
+    servers = {
+        "one": McpServer(command=str(project.workspace / "server.sh")),
+        "two": McpServer(command="sh", args=["server2.sh"], cwd="sub"),
+    }
+    hooks = [HookSettings(event="turn_end", command="./check.sh --fast")]
+    config = msgspec.structs.replace(project.config, hooks=hooks, mcp=servers)
+    record = Agent(config, model=ScriptedModel([]), environ=ENVIRON, clock=CLOCK).record
+    names = ["check.sh", "server.sh", "sub/server2.sh", "free.sh"]
+    calls = [ToolCall("1", "write", {"path": name, "content": ""}) for name in names]
+    assert [record.policy.decide(call, write, Traits.NONE).verdict for call in calls] == [*["ask"] * 3, "allow"]
+    held = record.sandbox.wrap(["true"], workspace=project.workspace).held
+    assert held == names[:3] or not record.sandbox.confines

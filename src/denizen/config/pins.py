@@ -41,14 +41,19 @@ class Pins(Generic[P]):
             error: Exception | str = "it was changed"
         except (OSError, msgspec.DecodeError) as damage:
             error = damage
-        raise ConfigError(f"{path} can't be read: {error}. Remove it to accept anew what it is for.")
+        raise ConfigError(
+            f"{path} can't be read: {error}. Look at what it is for: once you remove it, that counts as it is."
+        )
 
     def write(self, name: str, pin: P, *, sync: bool = True) -> None:
         """Keep a pin. Raises ConfigError when it can't be written. Without `sync` the machine's death may undo it."""
         data = msgspec.json.encode(pin)
         private_folder(self._folder)
         file = _PinFile(hashlib.sha256(data).hexdigest(), msgspec.Raw(data))
-        write_private(self._path(name), msgspec.json.encode(file), sync=sync)
+        encoded = msgspec.json.encode(file)
+        if len(encoded) >= MOST_BYTES:
+            raise ConfigError(f"{self._path(name)} can't be written: it would be too large to read back.")
+        write_private(self._path(name), encoded, sync=sync)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.json"

@@ -61,7 +61,9 @@ class RulePolicy:
         redactor: Redactor | None = None,
         own_folder: Path | None = None,
         environ: Mapping[str, str] | None = None,
+        commands: Sequence[tuple[str, str]] = (),
     ) -> None:
+        self._commands = commands
         self._rules = [*settings.rules]
         self._auto_approve = settings.auto_approve
         self._sandbox = sandbox
@@ -72,7 +74,7 @@ class RulePolicy:
         self._redactor = redactor
         self._own_folder = own_folder
         self._environ = os.environ if environ is None else environ
-        self._autorun = Autorun(workspace, self._environ) if workspace else None
+        self._autorun = Autorun(workspace, self._environ, commands) if workspace else None
 
     def decide(
         self,
@@ -183,7 +185,7 @@ class RulePolicy:
         """The same policy in another folder; what one of the two keeps holds for both."""
         there = copy.copy(self)
         there._workspace = workspace  # noqa: SLF001 (its own class)
-        there._autorun = Autorun(workspace, self._environ)  # noqa: SLF001
+        there._autorun = Autorun(workspace, self._environ, self._commands)  # noqa: SLF001
         return there
 
     def keep(self, rule: Rule) -> None:

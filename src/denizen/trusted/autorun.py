@@ -63,10 +63,14 @@ _NAMES = _matching(NAME_PROGRAMS), _matching(_NAME_PROGRAMS_IN_DEPENDENCIES)
 
 
 class Autorun:
-    """Finds what runs by itself in a workspace; git, its settings and the user's home are those of `environ`."""
+    """Finds what runs by itself in a workspace; git, its settings and the user's home are those of `environ`.
 
-    def __init__(self, workspace: Path, environ: Mapping[str, str]) -> None:
+    `commands` are those of hooks and MCP servers, each after the folder that it is run in (empty: the workspace).
+    """
+
+    def __init__(self, workspace: Path, environ: Mapping[str, str], commands: Sequence[tuple[str, str]] = ()) -> None:
         self._workspace = str(workspace.resolve())
+        self._commands = commands
         self._settings = GitSettings(environ, workspace)
 
     def find(self, enter: Callable[[Identity], bool]) -> Iterator[tuple[Path, Identity]]:
@@ -76,8 +80,7 @@ class Autorun:
         the links are found themselves, and where they lead. `enter` says whether to look inside git's data found.
         """
         trees: dict[str, str] = {}
-        yield from self._listed(enter, trees)
-        for place in self._named_by_settings(trees):
+        for place in chain(self._listed(enter, trees), self._named_by_settings(trees)):
             yield from _existing(place)
 
     def includes(self, path: str) -> bool:
@@ -93,33 +96,37 @@ class Autorun:
             return False
         if any(place.is_relative_to(own) for own in own_environment(root)):
             return True
-        names = place.relative_to(root).parts
+        written = Path(os.path.normpath(root / path))
+        ways = [way.relative_to(root).parts for way in (place, written) if way.is_relative_to(root)]
         for folder in [(root / name).resolve() for name in SKILL_FOLDERS]:
             if place.is_relative_to(folder) and place != folder:
                 skill = folder / place.relative_to(folder).parts[0] / SKILL
                 if place == skill or skill.exists():
                     return True
-        if names[:1] == (".denizen",) or names[:2] == (".claude", "agents"):
-            return True
-        if _NAMES[not _DEPENDENCIES.isdisjoint(names)].match("/".join(names)):
-            return True
+        for names in ways:
+            if names[:1] == (".denizen",) or names[:2] == (".claude", "agents"):
+                return True
+            if _NAMES[not _DEPENDENCIES.isdisjoint(names)].match("/".join(names)):
+                return True
         around = {str(folder): f"{folder}/.git" for folder in place.parents if os.path.lexists(f"{folder}/.git")}
-        return any(place.is_relative_to(named) for named in self._named_by_settings({**self._trees, **around}))
+        trees, listed = self._surveyed
+        named = chain(listed, self._named_by_settings({**trees, **around}))
+        return any(place.is_relative_to(each) for each in named)
 
     @cached_property
-    def _trees(self) -> Mapping[str, str]:
-        """The work trees of all repositories in the workspace, and where their `.git` or data are."""
+    def _surveyed(self) -> tuple[Mapping[str, str], set[str]]:
+        """The work trees of all repositories in the workspace, with their `.git` or data; and where links lead."""
         trees: dict[str, str] = {}
-        for _ in self._listed(lambda _: False, trees):
-            pass
-        return trees
+        listed = {*self._listed(lambda _: False, trees)}
+        return trees, listed.difference(trees.values(), [f"{self._workspace}/denizen.toml"])
 
-    def _listed(self, enter: Callable[[Identity], bool], trees: dict[str, str]) -> Iterator[tuple[Path, Identity]]:
-        """What has such a name; `trees` gets the work trees of repositories, those around the workspace included."""
+    def _listed(self, enter: Callable[[Identity], bool], trees: dict[str, str]) -> Iterator[str]:
+        """Where such names and commands lead, there or not; `trees` gets work trees, those around the workspace too."""
         root = self._workspace
         skills = (str(path) for name in SKILL_FOLDERS for path in Path(root, name).glob(f"*/{SKILL}"))
         own = map(str, own_environment(Path(root)))
-        yield from self._reached([*(f"{root}/{name}" for name in OURS), *skills, *own])
+        named = (place for at, text in self._commands for place in self._settings.named(text, os.path.join(root, at)))
+        yield from self._reached([*(f"{root}/{name}" for name in OURS), *skills, *own, *named])
         around = (str(folder).rstrip("/") for folder in Path(root).parents)
         trees |= {folder: f"{folder}/.git" for folder in around if os.path.lexists(f"{folder}/.git")}
         pending = [(root, _PATTERNS[0])]
@@ -130,7 +137,8 @@ class Autorun:
             if folder.endswith("/.git") or is_git_data(names):
                 if not folder.endswith("/.git"):
                     trees[folder] = folder
-                yield from (found := [*_existing(folder)])
+                found = [*_existing(folder)]
+                yield folder
                 if folder != root and not all(enter(identity) for _, identity in found):
                     continue
             for entry in entries:
@@ -139,7 +147,7 @@ class Autorun:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((entry.path, _PATTERNS[1] if entry.name in _DEPENDENCIES else patterns))
                 elif entry.name == ".git":
-                    yield from _existing(entry.path)
+                    yield entry.path
             for name in names.intersection(patterns):
                 for pattern in patterns[name]:
                     place = f"{glob.escape(folder)}/{pattern}"
@@ -158,10 +166,8 @@ class Autorun:
                 for path in (place, *_links_in(place)):
                     yield from (step for step in _steps(path) if self._is_inside(step) and step not in own)
 
-    def _reached(self, paths: Sequence[str]) -> Iterator[tuple[Path, Identity]]:
-        for step in (step for path in paths for step in _steps(path)):
-            if self._is_inside(step):
-                yield from _existing(step)
+    def _reached(self, paths: Sequence[str]) -> Iterator[str]:
+        return (step for path in paths for step in _steps(path) if self._is_inside(step))
 
     def _is_inside(self, place: str) -> bool:
         return place.startswith(f"{self._workspace}/")

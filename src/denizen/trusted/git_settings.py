@@ -110,6 +110,11 @@ class GitSettings:
                 elif place not in folders:
                     folders.append(place)
 
+    def named(self, command: str, folder: str) -> Iterator[str]:
+        """The places that a command names which is run in a folder, there or not, but for folders."""
+        places = (os.path.join(folder, self._expanded(word)) for word in _words(command))
+        return (place for place in places if not os.path.isdir(place))
+
     @cached_property
     def _own_files(self) -> Sequence[str]:
         """The user's files of settings and the machine's, there or not: git says which have any."""

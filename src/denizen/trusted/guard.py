@@ -34,14 +34,20 @@ class Guard:
     """Looks what runs by itself in `workspace`; what of it must be read-only is then `protected`.
 
     `made` are the repositories that commands of this process made: later commands may change them, and they are checked
-    each time. git is that of `environ`.
+    each time. git is that of `environ`; `commands` are those of hooks and MCP servers, as `Autorun` takes them.
     """
 
-    def __init__(self, workspace: Path, made: set[Identity], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        made: set[Identity],
+        environ: Mapping[str, str],
+        commands: Sequence[tuple[str, str]] = (),
+    ) -> None:
         self.workspace = workspace.resolve()
         self._made = made
         self._git = find_program("git", environ, workspace, otherwise="/usr/bin/git")
-        self._autorun = Autorun(workspace, environ)
+        self._autorun = Autorun(workspace, environ, commands)
         self.protected: tuple[Path, ...] = ()
 
     def before(self) -> object:

@@ -2,6 +2,7 @@
 
 import difflib
 import glob
+import hashlib
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,8 @@ PROJECT_NAMES = ("AGENTS.md", "CLAUDE.md")
 
 _NOTES = "memory/[0-9]*/[0-9]*.md"
 SKILL = "SKILL.md"
-_MAX_BYTES = 4_000_000  # of a file, its last ones
+_MAX_BYTES = 1_000_000  # of a file whose text is kept: two versions of it fit into a pin, whatever characters they have
+_MAX_COMPARED = 4_000_000  # of a larger one, its first and its last
 _MAX_LINES = 40_000  # of two versions that are compared: it takes time
 
 Carry = Callable[[Path, str, str], None]
@@ -233,9 +235,12 @@ def _version(path: Path) -> tuple[int, ...]:
 
 
 def text_of(path: Path) -> str:
-    """What a file holds; empty where there is none, or nobody can read it."""
+    """What a file holds, of a large one a digest; empty where there is none, or nobody can read it."""
     try:
-        data = read_file(path, _MAX_BYTES, from_end=True) or b""
+        data = read_file(path, _MAX_COMPARED) or b""
+        if len(data) > _MAX_BYTES:
+            end = read_file(path, _MAX_COMPARED, from_end=True) or b""
+            return f"[too large to keep; SHA-256 {hashlib.sha256(data + end).hexdigest()}]\n"
     except OSError:
         return ""
     return data.decode("utf-8-sig", errors="replace")

@@ -5,6 +5,7 @@ import copy
 import functools
 import inspect
 import os
+import shlex
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
@@ -138,7 +139,9 @@ def assemble(
     skills, changed = pins.admit(found_skills)
     skill_folders = [skill.path.parent for skill in skills]
     shown = with_shown(config.sandbox, skill_folders)
-    sandbox = GuardedSandbox(functools.partial(choose_sandbox, shown, environ, home, secrets, workspace), session_files)
+    commands = _commands(config)
+    choose = functools.partial(choose_sandbox, shown, environ, home, secrets, workspace, commands=commands)
+    sandbox = GuardedSandbox(choose, session_files)
     memory = memory or open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
     jobs = Jobs()
 
@@ -201,6 +204,7 @@ def assemble(
             msgspec.structs.replace(config.policy, rules=[*profile.rules, *config.policy.rules]),
             sandbox=sandbox,
             network=config.sandbox.network,
+            commands=commands,
             workspace=workspace,
             restricted=config.agent.restrict_to_workspace,
             home=home,
@@ -246,6 +250,12 @@ def assemble(
         jobs=jobs,
         subagents=subagents,
     )
+
+
+def _commands(config: Config) -> list[tuple[str, str]]:
+    """The commands of hooks and MCP servers, each after its folder in the workspace."""
+    servers = [(server.cwd, shlex.join([server.command, *server.args])) for server in config.mcp.values()]
+    return [*(("", hook.command) for hook in config.hooks), *servers]
 
 
 def _toolset(actions: ActionFormat, tools: Sequence[Tool], mcp: "McpServers | None") -> Toolset:

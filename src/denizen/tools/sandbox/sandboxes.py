@@ -91,8 +91,11 @@ class _Confined:
         home: Path,
         secrets: Mapping[str, str] | None = None,
         workspace: Path | None = None,
+        *,
+        commands: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._settings = settings
+        self._commands = commands
         self._environ = environ
         self._passed = CommandEnvironment(settings, environ, secrets or {})
         self._home = home
@@ -110,7 +113,7 @@ class _Confined:
         left = run_pending_checks(self._home, trusted_environ(self._environ, self._workspace))
         places = layout(workspace, self._settings, self._environ, self._home, network=network, read_only=read_only)
         trusted = trusted_environ(self._environ, self._workspace, places.workspace)
-        guard = Guard(places.workspace, self._made, trusted)
+        guard = Guard(places.workspace, self._made, trusted, self._commands)
         pending = None if read_only else PendingCheck(self._home, guard)
         setgid = places.writable and places.workspace.stat().st_mode & stat.S_ISGID
         confined, options, variables = self._confine(argv, places, guard.protected, network=network)
@@ -298,14 +301,16 @@ def choose_sandbox(
     home: Path,
     secrets: Mapping[str, str] | None = None,
     workspace: Path | None = None,
+    *,
+    commands: Sequence[tuple[str, str]] = (),
 ) -> Bubblewrap | Landlock | Unconfined:
     """Bubblewrap where it works, else Landlock with as many namespaces as there are, else none.
 
     Commands never see `home`, Denizen's own, nor what is in `secrets`, by their places. `workspace` is where they
-    mostly run (the current folder).
+    mostly run (the current folder). What `commands`, those of hooks and MCP servers, name there is read-only.
     """
     for kind in (Bubblewrap, Landlock, LandlockSharingProcesses, LandlockAlone):
-        sandbox = kind(settings, environ, home, secrets, workspace)
+        sandbox = kind(settings, environ, home, secrets, workspace, commands=commands)
         if not problem_with(sandbox):
             return sandbox
     return Unconfined(settings, environ, secrets)
