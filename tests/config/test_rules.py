@@ -97,6 +97,16 @@ def test_a_compound_command_is_allowed_when_all_of_it_is() -> None:
         "for word in push; do git $word; done",
         "eval 'if true; then git push; fi'",
         "xargs -I% sh -c 'echo %; git push' % | wc",
+        "echo ${X:=`git push`}",
+        '"${X:-`git push`}"',
+        "cat <<END\n`git push`\nEND",
+        r"echo `echo \`git push\``",
+        "runuser -u x -- git push",
+        "setarch x86_64 git push",
+        "prlimit --nproc=5 git push",
+        "chrt -b 0 git push",
+        "npx git push",
+        "systemd-run --user git push",
     ],
 )
 def test_any_part_that_is_denied_denies_the_command(command: str) -> None:
@@ -112,6 +122,8 @@ def test_any_part_that_is_denied_denies_the_command(command: str) -> None:
         "grep -rn 'git push' docs",
         'echo "done; git push $X"',
         "git commit -m \"$(cat <<'END'\nrun (git push)\nEND\n)\"",
+        "cat <<'END'\n`git push`\nEND",
+        "BRANCH=main; pip install -e . && git pull $BRANCH",
     ],
 )
 def test_a_command_that_only_speaks_of_what_is_denied_is_not(command: str) -> None:

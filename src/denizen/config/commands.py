@@ -22,8 +22,9 @@ _RESERVED = re.compile(
     r"(?:!|\[\[|case|coproc|do|done|elif|else|esac|fi|for|function|if|select|then|time|until|while)(?!\S)"
 )
 _RUNNERS = re.compile(
-    r"!|bash|builtin|busybox|chroot|command|coproc|dash|do|doas|elif|else|env|eval|exec|find|flock|if|ionice|nice|nohup"
-    r"|parallel|script|setsid|sh|stdbuf|strace|sudo|su|taskset|then|time|timeout|trap|unshare|until|watch|while|xargs|zsh"
+    r"!|bash|builtin|busybox|chroot|chrt|command|coproc|dash|do|doas|elif|else|env|eval|exec|find|flock|if|ionice|nice"
+    r"|nohup|npx|parallel|prlimit|runuser|script|setarch|setsid|sh|stdbuf|strace|sudo|su|systemd-run|taskset|then|time"
+    r"|timeout|trap|unshare|until|watch|while|xargs|zsh"
 )
 """Words after which another program may come."""
 _BEFORE = re.compile(r"\w+(?:\[[^]]*\])?\+?=|[012&]*[<>]")

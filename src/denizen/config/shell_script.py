@@ -25,8 +25,8 @@ _AWK_RUNS = re.compile(
 )
 """What in an awk program runs a command."""
 _WRAPPERS = re.compile(
-    r"busybox|builtin|chroot|command|coproc|doas|env|exec|flock|ionice|nice|nohup|parallel|setsid|stdbuf|strace|sudo"
-    r"|taskset|time|timeout|unshare|watch|xargs"
+    r"busybox|builtin|chroot|chrt|command|coproc|doas|env|exec|flock|ionice|nice|nohup|npx|parallel|prlimit|runuser"
+    r"|setarch|setsid|stdbuf|strace|sudo|systemd-run|taskset|time|timeout|unshare|watch|xargs"
 )
 """Programs that run a command in their arguments."""
 _NO_PROGRAM = re.compile(r"[\d.]+[smhd]?|\w+\+?=.*|[^\w\0]+", re.DOTALL)
@@ -38,6 +38,7 @@ _PIECES = frozenset({"string", "concatenation", "command_name"})
 _GLOB = re.compile(r"^(?:[*?]+|\[[^]]*\])+(?=\w)|(?<=[\w./*?\]-])(?:[*?]|\[[^]]*\])")
 _FOLDER = re.compile(r'"?\$\{?(\w+)\}?"?/')
 """A program's path that begins with a variable: where the script doesn't set that, the program is known."""
+_BACKQUOTED = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _ESCAPE = re.compile(r"\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPE_NAMES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
@@ -97,6 +98,8 @@ def _commands(script: str) -> Iterator[Command]:
     values = _known_values(nodes)
     for node in nodes:
         text = _text(node)
+        for backquoted in _backquoted(node):
+            yield from _script_commands(backquoted)
         if node.type == "command":
             for words in _words(node, values):
                 yield Command(text, " ".join(words))
@@ -117,6 +120,24 @@ def _text(node: "Node") -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
+def _backquoted(node: "Node") -> Sequence[str]:
+    """The commands in backquotes that the tree has as text: in `${…}`, in a heredoc, and in other backquotes."""
+    text = _text(node)
+    is_quoted = node.type == "heredoc_body" and _is_literal(node)
+    is_nested = node.type == "command_substitution" and "\\" in text
+    if is_quoted or not (is_nested or node.type in {"expansion", "heredoc_body"}):
+        return []
+    return [re.sub(r"\\([\\$`])", r"\1", each) for each in _BACKQUOTED.findall(text)]
+
+
+def _is_literal(body: "Node") -> bool:
+    """Whether a heredoc's end is quoted, so that nothing in it is expanded."""
+    start = body.prev_named_sibling
+    while start and start.type != "heredoc_start":
+        start = start.prev_named_sibling
+    return start is not None and not _text(start).isidentifier()
+
+
 # Words
 
 
@@ -127,7 +148,9 @@ def _known_values(nodes: Sequence["Node"]) -> Values:
         text = _text(node)
         if node.type == "command":
             words = [word for words in _words(node, {}) for word in words]
-            if not _SETTERS.isdisjoint(words) or ("printf" in words and any(word[:2] == "-v" for word in words)):
+            if not _SETTERS.isdisjoint({*words} - {"."} | {*words[:2]}) or (
+                "printf" in words and any(word[:2] == "-v" for word in words)
+            ):
                 return None
         elif (node.type == "expansion" and "=" in text) or re.match(r"(?:declare|local|typeset)\b.* -\w*n", text):
             return None  # `${X:=…}`, `declare -n`
