@@ -153,7 +153,7 @@ async def test_nothing_leads_a_restore_out_of_the_workspace(shadow: Shadow, work
     (workspace / "d" / "keys").unlink()
     (workspace / "d").rmdir()
     (workspace / "d").symlink_to(outside / "d")
-    with pytest.raises(DenizenError, match=r"in the way .*: d\."):
+    with pytest.raises(DenizenError, match=r"is in the way: d\."):
         await shadow.restore(part)
     await shadow.restore(before)
     assert not (workspace / "d").is_symlink()

@@ -308,7 +308,7 @@ async def test_a_file_that_grew_too_large_is_never_overwritten(shadow: Shadow, w
     with (workspace / "log").open("wb") as file:
         file.truncate(100_000_001)
     for force in (False, True):
-        with pytest.raises(DenizenError, match=r"in the way .* bring back: log\."):
+        with pytest.raises(DenizenError, match=r"is in the way: log\."):
             await shadow.restore(before, force=force)
     assert (workspace / "log").stat().st_size == 100_000_001
 

@@ -26,7 +26,7 @@ def ended(repo: Path, environ: dict[str, str]) -> End:
         program = subprocess.Popen(
             [*PROGRAM, "code", *arguments],
             cwd=repo,
-            env=environ,
+            env={**environ, **IDENTITY},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

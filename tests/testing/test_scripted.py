@@ -60,7 +60,7 @@ async def test_requests_are_kept_as_they_were() -> None:
 async def test_script_s_end_is_a_failure() -> None:
     [event] = await play(ScriptedModel())
     assert isinstance(event, Failed)
-    assert "over" in event.error.message
+    assert "no replies left" in event.error.message
 
 
 def test_it_is_what_it_is_told_to_be() -> None:
