@@ -7,7 +7,7 @@ from typing import Final
 from pypdf import PdfReader, PdfWriter
 from pypdf.annotations import Link
 
-from denizen.documents import read_pdf
+from denizen.text.documents import read_pdf
 
 BRIDGE: Final = Path(__file__).parent / "data" / "documents" / "bridge.pdf"
 LINE: Final = "The bridge over the Elster is open."

@@ -8,9 +8,9 @@ import sys
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from denizen.clock import SystemClock
 from denizen.memory.sqlite import FactFile
 from denizen.memory.store import FactStore
+from denizen.runtime.clock import SystemClock
 from denizen.sessions.spend_file import SpendFile
 
 PROCESSES, FILES = 4, 20

@@ -16,9 +16,9 @@ from denizen.config.settings import AgentSettings, PolicySettings, SandboxSettin
 from denizen.messages import Text, UserMessage
 from denizen.ports import Answer, Ask, Tool
 from denizen.tools import FunctionTool
-from denizen.tools.policy import RulePolicy
+from denizen.tools.policy.policy import RulePolicy
 from denizen.tools.sandbox import Bubblewrap
-from denizen.worlds.chat.cron import Cron, cron_tool
+from denizen.worlds.chat.timers.cron import Cron, cron_tool
 from denizen.worlds.world import find_world
 
 PAGE = "https://docs.example.org/dates"

@@ -14,7 +14,7 @@ from denizen.config.settings import AgentSettings, PolicySettings
 from denizen.events import Finished, RunEvent, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
 from denizen.ports import Answer, Ask, Control, Decision, Limits, ModelRequest, Schema, ToolContext, Traits
-from denizen.tools.policy import RulePolicy
+from denizen.tools.policy.policy import RulePolicy
 
 Call = Mapping[str, Any]
 """A tool's `name`, and the `args` that it is called with."""

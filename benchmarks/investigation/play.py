@@ -18,10 +18,10 @@ from denizen.actions import Shell
 from denizen.config.settings import AgentSettings
 from denizen.context import WorkingMemory
 from denizen.engine.next_request import Part, parts_of
-from denizen.estimate import estimate_message
 from denizen.events import Finished, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
 from denizen.ports import ActionFormat, ContextPolicy, Limits, ModelRequest, Tool, Toolset
+from denizen.text.estimate import estimate_message
 from denizen.tools.keep import keep, note, notes
 from denizen.worlds.code import WORLD, coding_tools
 from denizen.worlds.world import ToolParts

@@ -12,7 +12,7 @@ from benchmarks.contenders import Entry, scratch
 from benchmarks.hall import Plan
 from benchmarks.report import Goal, Samples, Table
 from denizen.checkpoints import Shadow, shadow_of
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 
 NOTE = """\
 Milliseconds by the clock, from the library's call to its return, on text files of 40 lines; median (least–most) of

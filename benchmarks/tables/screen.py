@@ -33,7 +33,7 @@ PATIENCE = 120.0
 PAIRS = (("\x1b[A", "\x1b[B"), ("\x1b[5~", "\x1b[6~"), ("\x1b[H", "\x1b[F"))  # each key undoes the other
 PROGRAM = """
 import time
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.tui.agent_view import AgentView
 from denizen.tui.agents_app import AgentsApp
 view = AgentView("Mason", lambda text: None, SystemClock(), most={count})

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 from subprocess import PIPE
 
 from denizen import run_agent_sync
-from denizen.clock import Clock
 from denizen.config.settings import ProviderSettings
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent, TextDelta
 from denizen.messages import AssistantMessage, Text, Usage
 from denizen.ports import Limits, ModelRequest
+from denizen.runtime.clock import Clock
 
 
 class Program:

@@ -1,7 +1,7 @@
 """Sessions in memory: nothing is left of the conversation when the program ends."""
 
 from denizen import Agent, run_agent_sync
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import MemoryStore
 from denizen.testing import ScriptedModel
 

@@ -49,7 +49,7 @@ class Document(msgspec.Struct, frozen=True, tag_field="type", tag="document", om
     """A file that was attached: its raw bytes, their media type (`application/pdf`, `text/plain`), and its name.
 
     `text` is what could be read of a PDF document when it was attached, and `pages` how many it has (0: not known):
-    `denizen.documents` reads them. `outside`: it came from elsewhere than the workspace, whatever its name is.
+    `denizen.text.documents` reads them. `outside`: it came from elsewhere than the workspace, whatever its name is.
     """
 
     media_type: str

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from denizen.checkpoints import shadow_of
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 
 
 async def main() -> None:

@@ -10,8 +10,8 @@ import pytest
 from tests.checkpoints.conftest import tree
 
 from denizen.checkpoints import Shadow, shadow_of
-from denizen.clock import SystemClock
 from denizen.errors import DenizenError
+from denizen.runtime.clock import SystemClock
 from denizen.testing import FakeClock
 
 RESTORER = Path(__file__).with_name("restorer.py")

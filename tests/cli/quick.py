@@ -9,7 +9,7 @@ import sys
 from denizen.cli.gateway.gateway import serve
 from denizen.cli.gateway.worker import work
 from denizen.cli.options import CommandOptions
-from denizen.worlds.chat.database import Timing
+from denizen.worlds.chat.ledger.database import Timing
 
 QUICK = Timing(heartbeat=0.5, stalled=2.0, poll=0.2)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import OnTerminal, Run
 from tests.cli.model import Model, call
 
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 
 DATA = Path(__file__).parent.parent / "data" / "friction"

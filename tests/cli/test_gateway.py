@@ -22,11 +22,11 @@ from tests.documents import LINE, PAPER
 from denizen.cli.gateway.client import Client
 from denizen.cli.gateway.exchange import Exchange
 from denizen.cli.gateway.service import describe, install
-from denizen.clock import SystemClock
 from denizen.messages import AssistantMessage, ToolCall
+from denizen.runtime.clock import SystemClock
 from denizen.testing import FakeClock, Request
-from denizen.worlds.chat.database import Database
-from denizen.worlds.chat.sqlite_file import SqliteFile
+from denizen.worlds.chat.ledger.database import Database
+from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 
 
 @pytest.fixture

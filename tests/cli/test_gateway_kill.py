@@ -9,8 +9,8 @@ import aiohttp
 from tests.cli.gateway import PATIENCE, GatewayProgram, key_of
 from tests.cli.model import Model
 
-from denizen.clock import SystemClock
 from denizen.entries import UserEntry
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.testing import Request
 

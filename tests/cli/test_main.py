@@ -142,6 +142,11 @@ def test_a_question_loads_only_what_answers_it(model: Model, denizen: Run, tmp_p
     unwanted = {
         *("aiohttp.web", "croniter", "genai_prices", "mcp", "prompt_toolkit", "rich.console", "tree_sitter", "yaml"),
         *("denizen.checkpoints", "denizen.models.advice", "denizen.models.failure_words", "denizen.tools.mcp"),
-        *("denizen.tools.patching.parse", "denizen.tools.programs.join", "denizen.tools.risk", "denizen.worlds.code"),
+        *(
+            "denizen.tools.patching.parse",
+            "denizen.tools.programs.join",
+            "denizen.tools.policy.risk",
+            "denizen.worlds.code",
+        ),
     }
     assert loaded & unwanted == set()

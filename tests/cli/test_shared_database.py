@@ -20,7 +20,7 @@ from tests.postgres import OwnServer
 
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.testing import Request
-from denizen.worlds.chat.postgres_ledger import PostgresLedger
+from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 
 DOCS = Path(__file__).parents[2] / "docs" / "several-machines.md"
 END_CONNECTIONS = (

@@ -23,17 +23,17 @@ from tests.cli.gateway import PATIENCE, GatewayProgram, WorkerProgram, key_of, s
 from tests.cli.model import USAGE, Model
 from tests.postgres import OwnServer
 
-from denizen.clock import SystemClock
 from denizen.entries import AssistantEntry, UserEntry
 from denizen.messages import AssistantMessage, Text, ToolCall, Usage
 from denizen.ports import InboundMessage
+from denizen.runtime.clock import SystemClock
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables
 from denizen.testing import LoopbackOpenAI, Request, Step
-from denizen.worlds.chat import ledger, outbound
-from denizen.worlds.chat.cron import Job
-from denizen.worlds.chat.database import Database
-from denizen.worlds.chat.postgres_ledger import PostgresLedger
+from denizen.worlds.chat.ledger import ledger, outbound
+from denizen.worlds.chat.ledger.database import Database
+from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
+from denizen.worlds.chat.timers.cron import Job
 
 CHATS = ("ann", "ben", "cleo", "dan")
 MESSAGES = [f"message-{number}" for number in range(6)]

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from denizen import tool
 from denizen.actions import Native, Shell
-from denizen.clock import SystemClock
 from denizen.context import Transcript
 from denizen.context.transcript import OVERSIZED
-from denizen.documents import document_text
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, SystemEntry, ToolEntry, UserEntry
 from denizen.errors import ModelError
 from denizen.messages import (
@@ -27,8 +25,10 @@ from denizen.messages import (
     Usage,
     UserMessage,
 )
-from denizen.not_run import MISSING
 from denizen.ports import Limits, Toolset, Traits, View
+from denizen.runtime.clock import SystemClock
+from denizen.text.documents import document_text
+from denizen.text.not_run import MISSING
 
 
 class Window:

@@ -25,8 +25,8 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.messages import AssistantMessage, Image, Message, Text, ToolCall, ToolResult, UserMessage
-from denizen.not_run import MISSING
 from denizen.ports import ActionFormat, Toolset
+from denizen.text.not_run import MISSING
 
 FORMATS: Sequence[ActionFormat] = (Native(), InText())
 both = pytest.mark.parametrize("actions", FORMATS, ids=["native", "text"])

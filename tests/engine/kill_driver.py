@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from denizen import Agent, Config, run_agent, tool
-from denizen.clock import SystemClock
 from denizen.entries import AnyEntry
 from denizen.events import Finished, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
 from denizen.ports import Limits, ModelRequest, Session, Traits
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 
 FOLDER, STEP = Path(sys.argv[1]), int(sys.argv[2])

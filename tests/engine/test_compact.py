@@ -9,7 +9,6 @@ from tests.engine.scene import Host, call, requests_of, say, user
 
 from denizen import Agent, tool
 from denizen.actions import Native
-from denizen.cache import SharedCache
 from denizen.context import Transcript
 from denizen.engine import run_turn
 from denizen.engine.compact import compaction
@@ -18,6 +17,7 @@ from denizen.engine.undo import undo
 from denizen.entries import CompactionEntry
 from denizen.messages import ToolResult
 from denizen.ports import Traits
+from denizen.runtime.cache import SharedCache
 from denizen.worlds.world import Profile
 
 SMALL = Profile("small", Native(), partial(Transcript, keep=4))

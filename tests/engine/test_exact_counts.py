@@ -11,12 +11,12 @@ from tests.engine.scene import Host, say
 from denizen import Agent, run_agent
 from denizen.config import Config
 from denizen.config.settings import AgentSettings, AuthProfile, ModelSettings, ProviderSettings
-from denizen.documents import read_pdf
 from denizen.errors import ModelError
 from denizen.events import Compacted
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.ports import Limits, ModelRequest
 from denizen.testing import LoopbackAnthropic, ScriptedModel
+from denizen.text.documents import read_pdf
 
 WINDOW = 20_000
 COUNT, CALL = "/v1/messages/count_tokens", "/v1/messages"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Drive
 
-from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, ToolEntry, UserEntry
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 
 DRIVER = Path(__file__).with_name("kill_driver.py")

@@ -13,9 +13,9 @@ from denizen.engine import Resume, run_turn
 from denizen.entries import AnswerEntry, AnyEntry, AssistantEntry, ParkedEntry, ToolEntry, UserEntry
 from denizen.events import Notice, TurnParked
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
-from denizen.not_run import DROPPED
 from denizen.ports import Answer, Ask, Interrupt, Traits
 from denizen.testing import FakeClock
+from denizen.text.not_run import DROPPED
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
 

@@ -11,7 +11,6 @@ from tests.engine.scene import Host, call, requests_of, say, user
 
 from denizen import Agent, Config, tool
 from denizen.actions import Native
-from denizen.cache import SharedCache
 from denizen.config.settings import AgentSettings, BudgetSettings
 from denizen.context import Transcript
 from denizen.engine import Cycle, Resume, TurnOptions, run_turn, state_of
@@ -21,6 +20,7 @@ from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, StateEntr
 from denizen.events import RunResult
 from denizen.messages import Message, Text, UserMessage
 from denizen.ports import ActionFormat, Answer, AskModel, ToolContext, Toolset, Traits, View, WorldLine
+from denizen.runtime.cache import SharedCache
 from denizen.sessions import MemoryStore
 from denizen.testing import FakeClock
 from denizen.worlds.world import Profile

@@ -11,7 +11,7 @@ from denizen.memory.notes import NoteTexts
 from denizen.memory.postgres import FactRows, MemoryTables, NoteRows
 from denizen.memory.sqlite import FactFile
 from denizen.memory.store import FactTable
-from denizen.postgres import PostgresDatabase
+from denizen.runtime.postgres import PostgresDatabase
 from denizen.trusted.session_files import SessionFiles
 
 TableOf = Callable[[str], FactTable]

@@ -13,7 +13,7 @@ from denizen.config.settings import EmbeddingSettings, MemorySettings
 from denizen.errors import ConfigError
 from denizen.memory import LongTermMemory, open_memory
 from denizen.memory.embeddings import RETRY_AFTER
-from denizen.postgres import PostgresDatabase
+from denizen.runtime.postgres import PostgresDatabase
 from denizen.testing import FakeClock, LoopbackOpenAI, Step
 
 Open = Callable[..., LongTermMemory]

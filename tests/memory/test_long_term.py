@@ -15,7 +15,7 @@ from denizen.config.redact import Redactor
 from denizen.config.settings import AgentSettings
 from denizen.errors import DenizenError, ToolRefused
 from denizen.memory import LongTermMemory, open_memory
-from denizen.postgres import PostgresDatabase
+from denizen.runtime.postgres import PostgresDatabase
 from denizen.testing import FakeClock
 
 DAY = 86_400.0

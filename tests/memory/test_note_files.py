@@ -80,7 +80,7 @@ def test_a_folder_in_its_place_is_an_error(notes: Notes, tmp_path: Path) -> None
 REMEMBER = """
 import sys, resource
 from pathlib import Path
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.errors import ToolRefused
 from denizen.memory.note_files import NoteFiles
 from denizen.memory.notes import Notes

@@ -13,7 +13,7 @@ from denizen.config.settings import AgentSettings
 from denizen.errors import DenizenError
 from denizen.memory import LongTermMemory, open_memory
 from denizen.messages import AssistantMessage, ToolCall
-from denizen.postgres import PostgresDatabase
+from denizen.runtime.postgres import PostgresDatabase
 from denizen.testing import FakeClock, ScriptedModel
 
 Open = Callable[..., LongTermMemory]

@@ -57,7 +57,7 @@ def test_looking_makes_no_file(store: FactStore, path: Path) -> None:
 KEEP = """
 import sys
 from pathlib import Path
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.memory.sqlite import FactFile
 from denizen.memory.store import FactStore
 store = FactStore(FactFile(Path(sys.argv[1])), "p", SystemClock())

@@ -88,7 +88,7 @@ def test_usual_models_are_known_and_not_given_up(provider: str, model: str) -> N
 def test_nothing_is_read_before_it_is_asked_for() -> None:
     program = """
 import sys
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.config import Config
 from denizen.models import open_model
 

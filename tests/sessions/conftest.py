@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.sessions.tables import SharedTables
 

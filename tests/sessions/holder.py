@@ -10,9 +10,9 @@ import itertools
 import sys
 from pathlib import Path
 
-from denizen.clock import SystemClock
 from denizen.entries import NoteEntry, UserEntry
 from denizen.messages import Text, UserMessage
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables

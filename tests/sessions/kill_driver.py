@@ -11,7 +11,7 @@ import signal
 import sys
 from typing import Any, LiteralString
 
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables
 from denizen.testing.conformance_store import said

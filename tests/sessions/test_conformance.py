@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from denizen.clock import SystemClock
 from denizen.ports import SessionStore
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore, MemoryStore
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.clock import SystemClock
 from denizen.config.redact import Redactor
 from denizen.entries import (
     AnyEntry,
@@ -20,6 +19,7 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.messages import AssistantMessage, Opaque, Text, Thinking, ToolCall, ToolResult, UserMessage
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.testing.conformance_store import ONE_OF_EACH, content, opened
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.full_disk import file_size_limit
 
-from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, NoteEntry
 from denizen.errors import SessionError
 from denizen.ports import Session
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.testing.conformance_store import content, opened, said
 

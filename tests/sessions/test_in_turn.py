@@ -11,10 +11,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from denizen.clock import SystemClock
 from denizen.entries import NoteEntry
 from denizen.errors import SessionError
 from denizen.ports import Session
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 
 DEEDS = st.sampled_from(["open", "append", "move the head", "close", "remove"])

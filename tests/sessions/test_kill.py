@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 from tests.conftest import Drive
 
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables
 from denizen.testing.conformance_store import content, opened, said

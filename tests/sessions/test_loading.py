@@ -12,11 +12,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, UserEntry
 from denizen.errors import SessionError
 from denizen.messages import Document, Text, UserMessage
 from denizen.ports import Session
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.testing.conformance_store import ONE_OF_EACH, WORK, content, opened, said
 

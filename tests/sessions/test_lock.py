@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, NoteEntry, UserEntry
 from denizen.errors import SessionError
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.testing.conformance_store import content, opened, said
 

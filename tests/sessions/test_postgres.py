@@ -9,10 +9,10 @@ import pytest
 from tests.postgres import OwnServer
 from tests.sessions.cut_line import line_to
 
-from denizen.clock import SystemClock
 from denizen.config.redact import Redactor
 from denizen.entries import NoteEntry
 from denizen.errors import ConfigError, SessionError
+from denizen.runtime.clock import SystemClock
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables
 from denizen.testing.conformance_store import content, opened, said, saved

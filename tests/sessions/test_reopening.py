@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from denizen.clock import SystemClock
 from denizen.errors import SessionError
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.sessions.jsonl import CLOSED_SESSIONS
 from denizen.testing.conformance_store import content, opened, said

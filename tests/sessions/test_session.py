@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.disk_calls import disk_calls
 
-from denizen.clock import SystemClock
 from denizen.entries import AnswerEntry, AnyEntry, NoteEntry, ParkedEntry, StartedEntry, ToolEntry
 from denizen.errors import SessionError
 from denizen.messages import Text, ToolResult
 from denizen.ports import Session
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
 from denizen.testing.conformance_store import content, opened, said

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 from tests.documents import PAPER, written
 
-from denizen.documents import MOST_SHOWN
 from denizen.errors import DenizenError, ToolRefused
 from denizen.messages import Document, Image, Text, ToolResult
+from denizen.text.documents import MOST_SHOWN
 from denizen.tools.files.media import LARGEST_IMAGE, LARGEST_PDF
 from denizen.tools.read import MOST_CHARS, MOST_LINES, read
 

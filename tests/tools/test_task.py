@@ -12,7 +12,7 @@ from denizen.entries import AnyEntry, ToolEntry
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
-from denizen.tasks import Plan, Task, current_plan, plan_of
+from denizen.ports.tasks import Plan, Task, current_plan, plan_of
 from denizen.testing import ToolConformance
 from denizen.tools.task import format_plan, parse_plan, task
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.documents import LINE, written
 
-from denizen.documents import MOST_SHOWN
 from denizen.errors import ToolRefused
 from denizen.messages import Document, Image, Text, ToolResult
 from denizen.ports import Tool
 from denizen.structure.index import BATCH
 from denizen.testing import ToolConformance
+from denizen.text.documents import MOST_SHOWN
 from denizen.tools.view import BEGINNING, MOST_LINES, view_tool
 
 Call = Callable[..., Awaitable[ToolResult]]

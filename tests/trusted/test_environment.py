@@ -17,7 +17,7 @@ from denizen.tools.sandbox import Bubblewrap, Landlock, LandlockAlone, problem_w
 RUNS = """
 import asyncio, os, sys
 from pathlib import Path
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.config.settings import SandboxSettings
 from denizen.ports import ToolContext
 from denizen.tools import sandbox

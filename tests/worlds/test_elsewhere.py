@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from denizen import Agent, Config
-from denizen.clock import SystemClock
 from denizen.config.settings import Rule
 from denizen.messages import ToolCall
 from denizen.ports import Traits
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.testing import ScriptedModel
 

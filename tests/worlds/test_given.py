@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from denizen import Agent, Config
-from denizen.clock import SystemClock
 from denizen.memory import LongTermMemory, open_memory
 from denizen.messages import AssistantMessage, ToolCall, Usage
+from denizen.runtime.clock import SystemClock
 from denizen.testing import ScriptedModel
 
 

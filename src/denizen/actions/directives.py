@@ -11,7 +11,7 @@ from denizen.actions.native import Native
 from denizen.actions.recovery import RECOVERED
 from denizen.messages import AssistantMessage, Message, Thinking, ToolCall, ToolResult
 from denizen.ports import NOTHING_SEEN, Directive, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
-from denizen.special_tokens import scrub
+from denizen.text.special_tokens import scrub
 
 BARE: Final = f"{RECOVERED}bare-"
 """How the ids of calls begin that are a whole reply without any syntax: they count only while there is a goal."""

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from denizen.clock import Clock
 from denizen.errors import DenizenError
+from denizen.runtime.clock import Clock
 from denizen.trusted.programs import find_program
 
 _SETTINGS = {

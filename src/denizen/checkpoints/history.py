@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from denizen.checkpoints.git import Git, GitError
-from denizen.clock import Clock
 from denizen.errors import DenizenError
+from denizen.runtime.clock import Clock
 
 _REFS = "refs/checkpoints/"
 _LAST = "refs/heads/last"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from denizen.checkpoints.git import Git, GitError, locked
 from denizen.checkpoints.staging import can_be_kept, include
-from denizen.clock import Clock
 from denizen.config.files import read_file, write_private
 from denizen.config.home import private_folder
 from denizen.errors import DenizenError
+from denizen.runtime.clock import Clock
 
 TEMPORARY = ".denizen-restore.tmp"
 """Where in the work tree restored files wait to be moved."""

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from denizen.cancellation import run_to_completion
 from denizen.checkpoints.git import Git, GitError
 from denizen.checkpoints.history import PathChange, TreeEntry, path_changes
 from denizen.checkpoints.repository import TEMPORARY, clear
 from denizen.checkpoints.staging import can_be_kept
 from denizen.errors import DenizenError
 from denizen.ports.checkpoints import Conflict, named
+from denizen.runtime.cancellation import run_to_completion
 
 _INDEX = "restore-index"
 _EXECUTABLE, _LINK = "100755", "120000"

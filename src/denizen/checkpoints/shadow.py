@@ -17,9 +17,9 @@ from denizen.checkpoints.repository import open_repository
 from denizen.checkpoints.restore import PathBlocked, carry_out, find_in_the_way, plan_restore
 from denizen.checkpoints.staging import Staged, include, stage
 from denizen.checkpoints.worktree import Worktree, make_copy, reopen_copy, tree_of
-from denizen.clock import Clock
 from denizen.errors import DenizenError
 from denizen.ports.checkpoints import CheckpointSpan, Conflict
+from denizen.runtime.clock import Clock
 from denizen.trusted.programs import trusted_environ
 
 

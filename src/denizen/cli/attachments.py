@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from denizen.documents import PDF, as_taken, attached_document, attached_picture, is_pdf, picture_type, read_pdf
 from denizen.errors import ConfigError
 from denizen.messages import Document, Image, Text, UserPart, from_outside
+from denizen.text.documents import PDF, as_taken, attached_document, attached_picture, is_pdf, picture_type, read_pdf
 
 MOST_BYTES = 10_000_000
 """Bytes of one attachment."""

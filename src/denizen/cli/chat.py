@@ -18,11 +18,11 @@ from denizen.cli.output import say, say_error
 from denizen.cli.slash import COMMANDS, is_command, respond
 from denizen.cli.text import printable
 from denizen.cli.turns import STATUS, decide_folder, run
-from denizen.clock import SystemClock
 from denizen.config.home import ensure_home
 from denizen.entries import UserEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice, TurnStop
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import short_name
 
 if TYPE_CHECKING:

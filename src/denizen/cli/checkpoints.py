@@ -14,13 +14,13 @@ from denizen.checkpoints import Conflict, Shadow, Snapshot, named, shadow_of
 from denizen.cli.home import store, workspace_option
 from denizen.cli.output import confirm, is_interactive, print_table, write, write_json
 from denizen.cli.text import printable
-from denizen.clock import SystemClock
 from denizen.config.home import places
 from denizen.config.load import load
 from denizen.engine.undo import finish_undo, return_to
 from denizen.errors import DenizenError
-from denizen.plural import counted
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import session_key
+from denizen.text.plural import counted
 
 _ID = 10
 """Letters of an id that are shown."""

@@ -15,7 +15,6 @@ from denizen.cli.home import home
 from denizen.cli.models import why_in_use
 from denizen.cli.output import output_width, write
 from denizen.cli.text import printable, wrapped
-from denizen.clock import SystemClock
 from denizen.config import Config
 from denizen.config.home import located, places
 from denizen.config.load import Loaded, load
@@ -24,6 +23,7 @@ from denizen.models import open_model
 from denizen.models.http import CONNECT, PATIENCE, SILENCE
 from denizen.models.local import served_models, somebody_listens
 from denizen.models.providers import PROVIDERS, parse_model, provider_access, shown
+from denizen.runtime.clock import SystemClock
 from denizen.tools.sandbox import choose_sandbox
 from denizen.tools.web_search import chosen_search
 from denizen.trusted.environment import editable_install_warning

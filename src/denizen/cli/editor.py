@@ -18,7 +18,7 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle
 
-from denizen.clock import Clock
+from denizen.runtime.clock import Clock
 
 MEANT_FOR_THE_TURN = 1.0
 """Seconds in which Ctrl-C doesn't clear what came back from a turn: who stops one often presses it twice."""

@@ -7,8 +7,8 @@ from typing import Any
 from denizen.cli.text import cut, one_line, printable
 from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult, ToolEnd, TurnParked
 from denizen.messages import AssistantMessage
-from denizen.plural import counted, usage_parts
 from denizen.sessions import short_name
+from denizen.text.plural import counted, usage_parts
 
 _EXIT_CODE = re.compile(r"^\[(exit code [^\]]*)\]$", re.MULTILINE)
 _PATCHED = re.compile(r"^(?:\+\+\+ (?:b/)?|\*\*\* (?:Add|Update|Delete) File: )(?!/dev/null)([^\t\n]+)", re.MULTILINE)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from denizen.clock import SystemClock
 from denizen.config.home import find_home
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore, SessionKey
 
 KEY_BEFORE_NAME = str(SessionKey("-")).removesuffix("-")

@@ -20,7 +20,7 @@ from denizen.cli.editor import Editor, keys
 from denizen.cli.output import error_width
 from denizen.cli.progress import with_seconds
 from denizen.cli.text import cut, cut_before, one_line, printable, shorten, wrapped
-from denizen.clock import Clock
+from denizen.runtime.clock import Clock
 
 PAUSE = 1.0
 """Seconds without a key after which a question may come between a person and what they are typing."""

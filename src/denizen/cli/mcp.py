@@ -13,7 +13,6 @@ import msgspec
 from denizen.cli.home import home
 from denizen.cli.output import accept_change, is_interactive, print_table, say, write
 from denizen.cli.text import one_line, printable, visible
-from denizen.clock import SystemClock
 from denizen.config.home import ensure_home, places
 from denizen.config.load import Loaded, load
 from denizen.config.pins import Pins
@@ -21,7 +20,8 @@ from denizen.config.redact import Redactor
 from denizen.config.settings import McpServer
 from denizen.config.write import add_server
 from denizen.errors import ConfigError, DenizenError
-from denizen.plural import counted
+from denizen.runtime.clock import SystemClock
+from denizen.text.plural import counted
 from denizen.tools.mcp import McpServers
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.listing import KnownTool, Listing, Pin, pin_name

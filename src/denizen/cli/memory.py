@@ -10,13 +10,13 @@ import msgspec
 
 from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json
 from denizen.cli.text import one_line, printable
-from denizen.clock import SystemClock
 from denizen.config.load import load
 from denizen.config.redact import Redactor
 from denizen.memory import LongTermMemory, open_memory
-from denizen.plural import counted
 from denizen.ports import Fact
-from denizen.postgres import PostgresDatabase
+from denizen.runtime.clock import SystemClock
+from denizen.runtime.postgres import PostgresDatabase
+from denizen.text.plural import counted
 
 
 def _scoped(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,14 +7,14 @@ import msgspec
 from msgspec.structs import replace
 
 from denizen.cli.output import print_table, write_json
-from denizen.clock import SystemClock
 from denizen.config.load import Loaded
 from denizen.errors import DenizenError, ModelError
 from denizen.events import Failed, Finished, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
 from denizen.messages import AssistantMessage, Text, Thinking, Usage, UserMessage
 from denizen.models import open_model
-from denizen.plural import counted
 from denizen.ports import ModelRequest, Schema
+from denizen.runtime.clock import SystemClock
+from denizen.text.plural import counted
 
 _WORD = "plum"
 _TOOL = Schema(

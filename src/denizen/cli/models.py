@@ -10,7 +10,6 @@ import click
 import msgspec
 
 from denizen.cli.output import print_table, write, write_json
-from denizen.clock import SystemClock
 from denizen.config.load import Loaded, load
 from denizen.config.toml import SettingsFile
 from denizen.errors import ConfigError, ModelError
@@ -18,6 +17,7 @@ from denizen.models.catalogue import PricedModel, known_model, known_models
 from denizen.models.providers import PROVIDERS, ProviderAccess, provider_access, provider_named
 from denizen.models.readiness import readiness
 from denizen.models.resolve import first_there, list_models, model_settings, with_api
+from denizen.runtime.clock import SystemClock
 
 
 class ModelInfo(msgspec.Struct, frozen=True):

@@ -14,7 +14,6 @@ from denizen.cli.home import is_ours, store, workspace_option
 from denizen.cli.host import JsonLines, TerminalLines, terminal_lines
 from denizen.cli.output import is_interactive
 from denizen.cli.terminal import Terminal
-from denizen.clock import SystemClock
 from denizen.config.home import places
 from denizen.config.load import Loaded, load
 from denizen.engine import TurnOptions
@@ -22,6 +21,7 @@ from denizen.engine.output import Output
 from denizen.errors import ConfigError
 from denizen.memory import LongTermMemory
 from denizen.ports import Budget, Level, Model, Reasoning, SessionStore
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import new_name
 from denizen.worlds.assemble import Agent
 from denizen.worlds.world import Profile, worlds

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from denizen.cli.output import error_width
 from denizen.cli.text import cut_before, one_line
-from denizen.clock import Clock
+from denizen.runtime.clock import Clock
 
 
 class ProgressDisplay(Protocol):

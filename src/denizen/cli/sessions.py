@@ -18,7 +18,6 @@ import msgspec
 from denizen.cli.home import home, store
 from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json, write_markdown
 from denizen.cli.text import cut, printable, shorten, width
-from denizen.clock import SystemClock
 from denizen.config.home import user_folder
 from denizen.entries import (
     AnswerEntry,
@@ -34,10 +33,11 @@ from denizen.entries import (
 )
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, AssistantPart, Document, Text, Thinking, ToolCall, UserPart
-from denizen.plural import usage_parts
 from denizen.ports import SessionInfo
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import new_name, short_name
 from denizen.sessions.spend_file import SpendFile
+from denizen.text.plural import usage_parts
 
 FOLDER = 28
 """Cells of a folder on a terminal."""

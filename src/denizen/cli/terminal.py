@@ -18,7 +18,6 @@ from denizen.cli.host import Asker, Host, coloured_diff
 from denizen.cli.output import error_width, say, write, write_markdown
 from denizen.cli.progress import ProgressDisplay, ProgressLines
 from denizen.cli.text import UNLIMITED, cut, cut_before, printable
-from denizen.clock import Clock
 from denizen.events import (
     Done,
     LlmEnd,
@@ -36,8 +35,9 @@ from denizen.events import (
     Withdrawn,
 )
 from denizen.messages import ToolResult
-from denizen.plural import counted
 from denizen.ports import Answer, Ask, Parked
+from denizen.runtime.clock import Clock
+from denizen.text.plural import counted
 
 MOST_SHOWN, MOST_FAILED, MOST_CHANGED = 3, 10, 20
 """Lines that are shown: the first of a tool's output, the last of a failure's, those of a diff."""

@@ -1,6 +1,6 @@
 """Text for a terminal: safe to print there, and no wider than it looks."""
 
-from denizen.printable import printable
+from denizen.text.printable import printable
 
 UNLIMITED = 100_000
 """Cells of a line in a pipe: more than is ever needed."""

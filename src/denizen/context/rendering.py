@@ -8,8 +8,6 @@ from typing import TypeVar
 
 import msgspec
 
-from denizen.documents import document_text
-from denizen.estimate import BYTES_PER_TOKEN, estimate_document
 from denizen.messages import (
     AssistantMessage,
     Document,
@@ -21,7 +19,9 @@ from denizen.messages import (
     UserMessage,
     UserPart,
 )
-from denizen.not_run import MISSING
+from denizen.text.documents import document_text
+from denizen.text.estimate import BYTES_PER_TOKEN, estimate_document
+from denizen.text.not_run import MISSING
 
 BEGINNING_LOST = "[What was said before this is missing from the transcript.]"
 """Put before an answer that comes first: providers take no conversation that the model begins."""

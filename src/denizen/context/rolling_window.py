@@ -19,11 +19,11 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.errors import ModelError
-from denizen.estimate import estimate_message, estimate_text
 from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
-from denizen.plural import counted
 from denizen.ports import ActionFormat, AskModel, Toolset, Traits, View, WorldLine
-from denizen.special_tokens import scrub
+from denizen.text.estimate import estimate_message, estimate_text
+from denizen.text.plural import counted
+from denizen.text.special_tokens import scrub
 
 NOTHING_YET = "(nothing has happened yet)"
 INSTRUCTIONS = """\

@@ -19,7 +19,6 @@ from denizen.context.rendering import (
     with_text,
     without_media,
 )
-from denizen.documents import as_taken
 from denizen.entries import (
     CONTENT_REFUSED,
     AnyEntry,
@@ -31,9 +30,10 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.errors import ModelError
-from denizen.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import ActionFormat, AskModel, Toolset, View, WorldLine
+from denizen.text.documents import as_taken
+from denizen.text.estimate import BYTES_PER_TOKEN, estimate_message
 
 KEEP = 10
 """Messages that a compaction leaves (seed 003, "Level 1")."""

@@ -31,10 +31,10 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
-from denizen.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.messages import AssistantMessage, Message, Text, ToolResult, UserMessage, UserPart
-from denizen.plural import counted
 from denizen.ports import ActionFormat, AskModel, Toolset, Traits, View, WorldLine, traits_of_facts
+from denizen.text.estimate import BYTES_PER_TOKEN, estimate_message
+from denizen.text.plural import counted
 
 COMMAND_CHARS = 200
 """Characters of a command that are shown above its output; the reply itself has the whole of it."""

@@ -13,10 +13,10 @@ from denizen.engine.tracing import UNTRACED, call_span, record_answer, record_co
 from denizen.engine.turn import Interrupted, Turn, TurnOver
 from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
-from denizen.estimate import estimate_message, estimate_text
 from denizen.events import Compacted, Failed, Finished, LlmStart, Retrying, TextDelta
 from denizen.messages import AssistantMessage, AssistantPart, Message, Text, ToolCall, Usage
 from denizen.ports import SURELY_HELD, CountingModel, ModelRequest, View
+from denizen.text.estimate import estimate_message, estimate_text
 
 TRY_AGAIN = 1.1
 """How much larger a context must be than when no summary could be made, before another is asked for."""

@@ -20,8 +20,8 @@ from denizen.entries import StartedEntry, ToolEntry
 from denizen.errors import DenizenError
 from denizen.events import ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserPart
-from denizen.not_run import DROPPED, NOT_RUN
 from denizen.ports import EFFECTS, Answer, Ask, Tool, ToolContext, Traits, save_files
+from denizen.text.not_run import DROPPED, NOT_RUN
 
 
 class Progress:

@@ -3,7 +3,7 @@
 from denizen.engine.loops import Loops
 from denizen.errors import DenizenError
 from denizen.ports import Action, Driver, Iteration, Proceed, View
-from denizen.tasks import Plan, current_plan, plan_in
+from denizen.ports.tasks import Plan, current_plan, plan_in
 
 
 class Simple:

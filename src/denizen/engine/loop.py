@@ -29,8 +29,8 @@ from denizen.entries import CONTENT_REFUSED, AssistantEntry, EndEntry, StateEntr
 from denizen.errors import DenizenError, ModelError, OutputError, SessionError
 from denizen.events import Done, LlmEnd, RunResult, TurnStop
 from denizen.messages import AssistantMessage, Text, ToolResult, Usage, UserMessage
-from denizen.plural import counted
 from denizen.ports import Intent, Session, TurnIO
+from denizen.text.plural import counted
 
 ANSWER_AGAIN = "Your answer was broken off. Give it again."
 """What the model reads when it goes on with a turn: it can't be asked to add to its own words."""

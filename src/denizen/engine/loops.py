@@ -9,8 +9,8 @@ from typing import NamedTuple
 import msgspec
 
 from denizen.messages import Text, ToolCall, ToolResult
-from denizen.not_run import DROPPED, MISSING
 from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed
+from denizen.text.not_run import DROPPED, MISSING
 
 SAME = 3
 """Iterations with the same call and result, or the same error, that are a loop; rounds of a cycle, whatever it gave."""

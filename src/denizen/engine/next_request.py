@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from denizen.documents import text_in
 from denizen.engine.ask import request_of
 from denizen.engine.listener import Listener
 from denizen.engine.record import AgentRecord
 from denizen.engine.turn import Turn, TurnOptions
 from denizen.entries import AnyEntry, SessionEntry
 from denizen.errors import SessionError
-from denizen.estimate import IMAGE_TOKENS, estimate_document, estimate_text
 from denizen.messages import AssistantMessage, Document, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
 from denizen.ports import ModelRequest
+from denizen.text.documents import text_in
+from denizen.text.estimate import IMAGE_TOKENS, estimate_document, estimate_text
 
 
 class Part(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from denizen.errors import ConfigError, OutputError
-from denizen.json_type import JsonType
+from denizen.ports.json_type import JsonType
 
 TRIES = 3
 """How often the model may answer before the turn fails."""

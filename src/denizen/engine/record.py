@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-from denizen.cache import SharedCache
-from denizen.clock import Clock
 from denizen.config.redact import Redactor
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, ToolCall
@@ -28,6 +26,8 @@ from denizen.ports import (
     SessionStore,
     Toolset,
 )
+from denizen.runtime.cache import SharedCache
+from denizen.runtime.clock import Clock
 
 NewContext = Callable[[ActionFormat, Toolset], ContextPolicy]
 """Makes a context policy."""

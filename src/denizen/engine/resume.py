@@ -22,9 +22,9 @@ from denizen.entries import (
 from denizen.errors import SessionError
 from denizen.events import RunResult
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
-from denizen.not_run import CANCELLED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING
 from denizen.ports import Session, Traits
 from denizen.ports.checkpoints import BEFORE
+from denizen.text.not_run import CANCELLED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING
 
 UNDONE = "undone"
 """The state entry, after a head that was moved, that says how to take an undo back."""

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from denizen.config.settings import Rule
-from denizen.documents import text_in
 from denizen.engine.drivers import Watched
 from denizen.engine.loops import Loops
 from denizen.engine.record import AgentRecord
@@ -26,7 +25,6 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
-from denizen.estimate import estimate_text
 from denizen.messages import (
     ATTACHED,
     AssistantMessage,
@@ -54,6 +52,8 @@ from denizen.ports import (
     WorldLine,
     traits_of_facts,
 )
+from denizen.text.documents import text_in
+from denizen.text.estimate import estimate_text
 
 PROMPT = "prompt"
 """The state entry that holds the system prompt of a session."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from denizen.clock import Clock
 from denizen.config.settings import EmbeddingSettings
 from denizen.errors import ConfigError, DenizenError
 from denizen.memory.store import FactStore, Vector
 from denizen.ports import Fact
+from denizen.runtime.clock import Clock
 
 BATCH = 64
 """Texts that are sent at once."""

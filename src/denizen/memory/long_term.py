@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from denizen.clock import Clock
 from denizen.config import Config
 from denizen.config.home import places, project_folder
 from denizen.config.zone import user_zone
@@ -22,7 +21,8 @@ from denizen.memory.sqlite import FactFile
 from denizen.memory.store import FactStore, FoundFact
 from denizen.memory.terms import index_terms, matches_prefixes, normalized, query_terms
 from denizen.ports import Fact, Scope
-from denizen.postgres import PostgresDatabase
+from denizen.runtime.clock import Clock
+from denizen.runtime.postgres import PostgresDatabase
 from denizen.trusted.session_files import SessionFiles
 
 MAX_CONTEXT = 200

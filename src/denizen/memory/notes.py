@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from denizen.clock import Clock
 from denizen.errors import ToolRefused
 from denizen.ports import UNTRUSTED, Fact
+from denizen.runtime.clock import Clock
 
 LONG_TERM = "MEMORY.md"
 _MAX_FACT = 2000

@@ -11,7 +11,7 @@ from denizen.memory.notes import LONG_TERM, MAX_READ
 from denizen.memory.store import MAX_FOUND, FactRow
 from denizen.memory.terms import index_terms, matches_prefixes, normalized
 from denizen.ports import Fact
-from denizen.postgres import PostgresDatabase, is_open
+from denizen.runtime.postgres import PostgresDatabase, is_open
 
 if TYPE_CHECKING:
     from psycopg import Connection

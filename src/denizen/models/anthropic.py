@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from denizen.documents import as_taken, text_in
 from denizen.messages import (
     AssistantMessage,
     Document,
@@ -28,6 +27,7 @@ from denizen.models.reasoning import anthropic_fields, thinks_adaptively
 from denizen.models.request_fields import closed, with_options
 from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
+from denizen.text.documents import as_taken, text_in
 
 Json = dict[str, Any]
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from denizen.clock import Clock
 from denizen.config.extras import how_to_install
 from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ConfigError, ModelError
@@ -23,6 +22,7 @@ from denizen.models.catalogue import PricedModel
 from denizen.models.failures import retry_after
 from denizen.models.providers import PROVIDERS, Provider
 from denizen.ports import Limits, ModelRequest
+from denizen.runtime.clock import Clock
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropicBedrock

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from denizen.cache import BoundedCache
 from denizen.messages import AssistantMessage, Message
+from denizen.runtime.cache import BoundedCache
 
 MOST: Final = 64 * 1024 * 1024
 """Bytes that are kept for all sessions together; the session unused for longest goes first."""

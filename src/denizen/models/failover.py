@@ -12,11 +12,11 @@ from typing import TypeVar
 
 import msgspec
 
-from denizen.clock import Clock
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
 from denizen.models.profiles import Attempt, Candidate, Cooldown, Profile
 from denizen.ports import CountingModel, KnownModel, Limits, ModelRequest
+from denizen.runtime.clock import Clock
 
 _T = TypeVar("_T")
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from denizen.documents import as_taken
 from denizen.messages import (
     AssistantMessage,
     Document,
@@ -31,6 +30,7 @@ from denizen.models.reasoning import gemini_fields
 from denizen.models.request_fields import with_options
 from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
+from denizen.text.documents import as_taken
 
 _UP_TO_2: Final = re.compile(r"gemini-[12]\.|gemma|learnlm")
 """Models that take either tools or a schema of the answer, no pictures in results, and calls without signatures."""

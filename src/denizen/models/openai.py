@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from denizen.documents import as_taken
 from denizen.errors import ModelError
 from denizen.messages import (
     AssistantMessage,
@@ -30,6 +29,7 @@ from denizen.models.refusals import adapted
 from denizen.models.request_fields import shortened, tools_and_format, with_options
 from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
+from denizen.text.documents import as_taken
 
 _SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 

@@ -7,7 +7,6 @@ from typing import Self
 
 import msgspec
 
-from denizen.clock import Clock, back_off
 from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ModelError
 from denizen.events import Failed, StreamEvent
@@ -15,6 +14,7 @@ from denizen.messages import Usage
 from denizen.models.catalogue import longest_answer
 from denizen.models.reasoning import room
 from denizen.ports import SURELY_HELD, KnownModel, Limits, Model, ModelRequest
+from denizen.runtime.clock import Clock, back_off
 
 LEAST_ANSWER = 1024
 """Tokens that an answer may take although the context seems to fill the window: that is an estimate."""

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from denizen.config.settings import Config, ModelSettings, ProviderSettings
-from denizen.documents import PDF
 from denizen.errors import ConfigError
+from denizen.text.documents import PDF
 
 NEW_LIMIT = "max_completion_tokens"
 """What OpenAI calls the limit of an answer since its models think."""

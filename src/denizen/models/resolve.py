@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from denizen.clock import Clock
 from denizen.config.plugins import load_entry_point
 from denizen.config.settings import Config, ModelSettings, Prices, ProviderSettings
 from denizen.errors import ConfigError
@@ -21,6 +20,7 @@ from denizen.models.local import served_models, served_window
 from denizen.models.profiles import LEARNT, Candidate, Cooldown, Learnt, ModelLimits
 from denizen.models.providers import PROVIDERS, Key, ProviderAccess, chosen_api, parse_model, provider_access
 from denizen.ports import KnownModel, Limits, Model
+from denizen.runtime.clock import Clock
 
 if TYPE_CHECKING:
     from denizen.models.http import Http

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
-from denizen.documents import as_taken
 from denizen.errors import ModelError
 from denizen.messages import (
     AssistantMessage,
@@ -32,6 +31,7 @@ from denizen.models.request_fields import shortened, tools_and_format, with_opti
 from denizen.models.responses_answer import ResponsesAnswer
 from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
+from denizen.text.documents import as_taken
 
 LEAST_ANSWER: Final = 16
 """Tokens: a smaller limit is refused."""

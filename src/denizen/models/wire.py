@@ -12,7 +12,6 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from denizen.clock import Clock, SystemClock
 from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ConfigError, ModelError
 from denizen.events import Failed, Finished, StreamEvent
@@ -27,6 +26,7 @@ from denizen.models.parsing import UNREADABLE
 from denizen.models.providers import Api, Provider, provider_named
 from denizen.models.refusals import refuses_schema, refuses_thoughts, told_as_text, unsigned
 from denizen.ports import Limits, ModelRequest
+from denizen.runtime.clock import Clock, SystemClock
 
 LISTING: Final = 10.0
 """Seconds that a provider has to list its models."""

@@ -43,7 +43,7 @@ from denizen.ports.tool import (
     is_harmless,
     only_reads,
 )
-from denizen.seen import SeenText
+from denizen.text.seen import SeenText
 
 __all__ = [
     "EFFECTS",

@@ -8,7 +8,7 @@ import msgspec
 from denizen.messages import AssistantMessage, Message, ToolCall, ToolResult
 from denizen.ports.model import ModelRequest
 from denizen.ports.tool import Tool, Toolset
-from denizen.seen import SeenText
+from denizen.text.seen import SeenText
 
 NOTHING_SEEN = SeenText()
 """For callers that don't need to know which calls are quotations."""

@@ -6,12 +6,12 @@ from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from denizen.clock import Clock
 from denizen.entries import AnyEntry, CompactionEntry
 from denizen.messages import Message, Usage
 from denizen.ports.model import AskModel, KnownModel
 from denizen.ports.session import Session
 from denizen.ports.tool import Traits
+from denizen.runtime.clock import Clock
 
 SURELY_HELD = 4_000
 """Tokens that every hosted model sees: the catalogue needn't be loaded to know."""

@@ -10,15 +10,15 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
-from denizen.clock import Clock
 from denizen.config.rules import DeniedPaths
 from denizen.entries import AnyEntry
 from denizen.errors import ToolRefused
-from denizen.estimate import estimate_text
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.ports.host import Answer
 from denizen.ports.model import Schema
-from denizen.tool_aliases import resolve_alias
+from denizen.runtime.clock import Clock
+from denizen.text.estimate import estimate_text
+from denizen.text.tool_aliases import resolve_alias
 
 
 class Traits(enum.Flag):

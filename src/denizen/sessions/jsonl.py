@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from denizen.cache import BoundedCache
-from denizen.clock import Clock
 from denizen.config.home import private_folder
 from denizen.config.redact import Redactor
 from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
 from denizen.errors import ConfigError, SessionError, SessionUnavailable, SessionUnknown
 from denizen.ports import Session, SessionInfo
+from denizen.runtime.cache import BoundedCache
+from denizen.runtime.clock import Clock
 from denizen.sessions.codec import VERSION, encode, load
 from denizen.sessions.file import FileState, Lock, TranscriptFile, create, explain, explained
 from denizen.sessions.index import summarise

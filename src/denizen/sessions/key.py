@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import quote, unquote
 
-from denizen.clock import Clock
 from denizen.errors import SessionError
+from denizen.runtime.clock import Clock
 
 PeerKind = Literal["direct", "group", "channel"]
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from denizen.clock import Clock
 from denizen.config.redact import Redactor
 from denizen.entries import AnyEntry, HeadEntry, SessionEntry
 from denizen.errors import SessionError, SessionHeld, SessionUnknown
 from denizen.ports import Session, SessionInfo
+from denizen.runtime.clock import Clock
 from denizen.sessions.codec import ENCODER, encode
 from denizen.sessions.index import with_entry
 from denizen.sessions.key import session_key

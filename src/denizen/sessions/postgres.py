@@ -11,13 +11,13 @@ from typing import LiteralString
 import msgspec
 from msgspec.structs import replace
 
-from denizen.cache import BoundedCache
-from denizen.cancellation import run_to_completion
-from denizen.clock import Clock
 from denizen.config.redact import Redactor
 from denizen.entries import AnyEntry, HeadEntry, SessionEntry
 from denizen.errors import SessionError, SessionHeld, SessionUnknown
 from denizen.ports import Session, SessionInfo
+from denizen.runtime.cache import BoundedCache
+from denizen.runtime.cancellation import run_to_completion
+from denizen.runtime.clock import Clock
 from denizen.sessions.codec import VERSION, encode, load
 from denizen.sessions.index import with_entry
 from denizen.sessions.jsonl import CLOSED_BYTES, CLOSED_SESSIONS, SYNCED

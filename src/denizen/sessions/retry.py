@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Awaitable, Callable
 
-from denizen.clock import Clock
 from denizen.errors import SessionHeld, SessionUnavailable
+from denizen.runtime.clock import Clock
 
 _log = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec, Protocol, TypeVar
 
-from denizen.cancellation import run_in_thread
-from denizen.clock import Clock
 from denizen.config import Config
 from denizen.errors import DenizenError
+from denizen.runtime.cancellation import run_in_thread
+from denizen.runtime.clock import Clock
 
 _MOST_UNWRITTEN = 0.01
 """US dollars that a process may have spent and not written down yet: a write costs, too."""

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from denizen.errors import ConfigError, SessionError, SessionUnavailable
-from denizen.postgres import PostgresDatabase
+from denizen.runtime.postgres import PostgresDatabase
 
 if TYPE_CHECKING:
     from psycopg import Connection

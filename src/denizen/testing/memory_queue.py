@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from denizen.clock import Clock, SystemClock
 from denizen.ports import (
     Accept,
     Answer,
@@ -20,6 +19,7 @@ from denizen.ports import (
     Stop,
     TurnHandler,
 )
+from denizen.runtime.clock import Clock, SystemClock
 
 
 @dataclass(slots=True)

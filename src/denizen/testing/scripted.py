@@ -19,8 +19,8 @@ from denizen.events import (
     ToolCallEnd,
 )
 from denizen.messages import AssistantMessage, Text, Thinking, ToolCall
-from denizen.plural import counted
 from denizen.ports import Limits, ModelRequest
+from denizen.text.plural import counted
 
 _WORD = re.compile("[^ ]* |[^ ]+")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from denizen.ports import Schema, Tool
-from denizen.tools.defaults import Defaulted
+from denizen.tools.policy.defaults import Defaulted
 
 MAX_NAME_CHARS: Final = 64
 MAX_DESCRIPTION_CHARS: Final = 1024

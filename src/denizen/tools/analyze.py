@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
-from denizen.plural import counted, first_of
 from denizen.ports import Tool, ToolContext, Traits
+from denizen.runtime.cancellation import run_in_thread
 from denizen.structure import Index
+from denizen.text.plural import counted, first_of
 from denizen.tools.analysis.calls import callees, callers
 from denizen.tools.analysis.duplicates import duplicates
 from denizen.tools.analysis.functions import changed_files, hotspots, longest, most_complex

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
+from denizen.runtime.cancellation import run_in_thread
 from denizen.structure import Symbol
 from denizen.tools.editing.draft import Draft
 from denizen.tools.files.changes import change, load

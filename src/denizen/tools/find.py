@@ -8,9 +8,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from denizen.cancellation import run_in_thread
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
+from denizen.runtime.cancellation import run_in_thread
 from denizen.tools.files.glob import any_glob
 from denizen.tools.files.walk import Skipped, path_below, walk
 from denizen.tools.files.workspace import Workspace

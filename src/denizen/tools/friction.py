@@ -16,9 +16,9 @@ import msgspec
 from denizen.config.commands import simple_commands
 from denizen.entries import AnyEntry, AssistantEntry, StartedEntry, ToolEntry, UserEntry
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
-from denizen.not_run import CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, MISSING, NOT_RUN, STOPPED_WHILE_RUNNING
 from denizen.ports import INVALID_JSON, MISUSED, Schema
-from denizen.tools.defaults import may_default, misfit
+from denizen.text.not_run import CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, MISSING, NOT_RUN, STOPPED_WHILE_RUNNING
+from denizen.tools.policy.defaults import may_default, misfit
 
 Kind = Literal["repeated", "misused", "refused", "failed", "corrected", "cut_off", "worked_around"]
 

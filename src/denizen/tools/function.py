@@ -16,11 +16,11 @@ from typing import Any, overload
 
 import msgspec
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
-from denizen.json_type import JsonType, plain
 from denizen.messages import Text, ToolResult, UserPart
 from denizen.ports import Schema, ToolContext, Traits
+from denizen.ports.json_type import JsonType, plain
+from denizen.runtime.cancellation import run_in_thread
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _ARGS = re.compile(r"^Args:\n(?P<body>(?:[ \t]+\S.*\n?|[ \t]*\n)*)", re.MULTILINE)

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
+from denizen.runtime.cancellation import run_in_thread
 from denizen.tools.files.glob import any_glob
 from denizen.tools.files.open_path import EFFECTIVE_IDS
 from denizen.tools.files.text import lines_of, open_text, printable, readable, size

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from denizen.cancellation import run_in_thread
 from denizen.config.settings import CallOptions, Config
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
+from denizen.runtime.cancellation import run_in_thread
 from denizen.tools.editing.texts import LineEnds
 from denizen.tools.files.changes import LoadedFile, NewContent, change, load
 from denizen.tools.files.text import printable, size

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from denizen.cancellation import run_in_thread
 from denizen.config.settings import PackagesSettings
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Sandbox, Tool, ToolContext, Traits
+from denizen.runtime.cancellation import run_in_thread
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.packages import check, report

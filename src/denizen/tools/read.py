@@ -8,10 +8,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
+from denizen.runtime.cancellation import run_in_thread
 from denizen.tools.files.media import seen
 from denizen.tools.files.text import lines_of, open_text, readable, size
 from denizen.tools.files.workspace import Workspace

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import ToolContext, Traits
-from denizen.tasks import MOST_TASKS, Plan, State, Task, current_plan, plan_of
+from denizen.ports.tasks import MOST_TASKS, Plan, State, Task, current_plan, plan_of
 from denizen.tools.function import tool
 
 MOST_NAMED = 6  # ready tasks that are named

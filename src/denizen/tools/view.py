@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from denizen.cancellation import run_in_thread
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
+from denizen.runtime.cancellation import run_in_thread
 from denizen.structure import TYPES
 from denizen.tools.files.media import seen
 from denizen.tools.files.text import size

@@ -4,8 +4,8 @@ from contextlib import suppress
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
-from denizen.plural import counted
 from denizen.ports import ToolContext, Traits
+from denizen.text.plural import counted
 from denizen.tools.editing.texts import difference
 from denizen.tools.files.changes import NewContent, change
 from denizen.tools.files.text import Encoding, decode, size

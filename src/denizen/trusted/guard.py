@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from denizen.config.files import read_file
-from denizen.printable import printable
+from denizen.text.printable import printable
 from denizen.trusted.autorun import SKILL, Autorun, Identity, git_folder, is_git_data, list_entries
 from denizen.trusted.git_settings import MAX_BYTES, ask_git, is_harmless
 from denizen.trusted.programs import find_program

@@ -16,7 +16,7 @@ import msgspec
 from denizen.config.files import write_private
 from denizen.config.home import private_folder, sole_writer
 from denizen.config.lock_file import holder_of, lock
-from denizen.printable import printable
+from denizen.text.printable import printable
 
 if TYPE_CHECKING:
     from denizen.trusted.guard import Guard

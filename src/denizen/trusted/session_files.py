@@ -16,7 +16,7 @@ from denizen.config.lock_file import holder_of
 from denizen.config.pins import Pins, pin_name
 from denizen.config.settings import Config
 from denizen.config.trust import AGENT_FOLDERS, SKILL_FOLDERS, is_trusted
-from denizen.printable import printable
+from denizen.text.printable import printable
 from denizen.trusted.pending_checks import PendingNote, await_commands, owner_lock, read_note, remove_note
 
 NAMES = (

@@ -10,8 +10,8 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from denizen.clock import Clock
-from denizen.printable import printable
+from denizen.runtime.clock import Clock
+from denizen.text.printable import printable
 from denizen.tui.prompt import Prompt, StatusPrompt
 from denizen.tui.scrollback import Line, Scrollback
 from denizen.worlds.moo.listener import Facts, Kind, Status

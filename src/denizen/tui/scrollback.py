@@ -14,7 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from denizen.printable import printable
+from denizen.text.printable import printable
 from denizen.worlds.moo.listener import Kind
 
 KINDS: Sequence[str] = get_args(Kind)

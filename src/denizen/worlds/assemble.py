@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 import msgspec
 
 from denizen.actions import Native, Shell
-from denizen.clock import Clock, SystemClock
 from denizen.config import Config, load_config
 from denizen.config.env import read_dotenv
 from denizen.config.home import ensure_home, located, places
@@ -50,13 +49,14 @@ from denizen.ports import (
 )
 from denizen.prompt import Skill, SkillPins, find_agents, find_skills
 from denizen.prompt.workspace import WorkspacePrompt
+from denizen.runtime.clock import Clock, SystemClock
 from denizen.sessions import JsonlStore, new_name
 from denizen.sessions import session_key as full_key
 from denizen.sessions.spend import Spend
 from denizen.sessions.spend_file import SpendFile
 from denizen.tools.accepted import accepted_tools
-from denizen.tools.defaults import check_rules, with_defaults
-from denizen.tools.policy import RulePolicy
+from denizen.tools.policy.defaults import check_rules, with_defaults
+from denizen.tools.policy.policy import RulePolicy
 from denizen.tools.programs.jobs import Jobs
 from denizen.tools.sandbox import GuardedSandbox, choose_sandbox
 from denizen.tools.subagent import with_agents

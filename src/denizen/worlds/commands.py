@@ -7,7 +7,7 @@ from typing import Final
 
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry
 from denizen.messages import Usage
-from denizen.plural import counted, usage_parts
+from denizen.text.plural import counted, usage_parts
 
 _COMMAND: Final = re.compile(r"/([^\W\d_]+)(?:\s+(.*))?", re.DOTALL)
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import msgspec
 
-from denizen.clock import Clock
 from denizen.config import Config
 from denizen.engine.record import AgentRecord
 from denizen.errors import ToolRefused
 from denizen.models import open_model
 from denizen.ports import KnownModel, Tool, Toolset
 from denizen.prompt import AgentFile
-from denizen.tool_aliases import resolve_alias
+from denizen.runtime.clock import Clock
+from denizen.text.tool_aliases import resolve_alias
 
 
 class Subagents:

@@ -6,9 +6,9 @@ import pytest
 from tests.actions.shell.offer import TOOLS
 
 from denizen.actions.shell.commands import Help
-from denizen.clock import SystemClock
 from denizen.errors import ToolRefused
 from denizen.ports import Answer, ToolContext
+from denizen.runtime.clock import SystemClock
 from denizen.testing import ToolConformance
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from denizen import Agent, Config, run_agent, tool
-from denizen.clock import SystemClock
 from denizen.config.settings import AgentSettings
 from denizen.entries import AnyEntry, CheckpointEntry, NoteEntry, SystemEntry
 from denizen.errors import ToolRefused
 from denizen.events import Finished, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
 from denizen.ports import Limits, ModelRequest, Session, ToolContext, Traits
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 from denizen.tools.task import task
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import Drive
 
-from denizen.clock import SystemClock
 from denizen.entries import AnyEntry, CheckpointEntry, NoteEntry, SystemEntry
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
 
 PROGRAM = Path(__file__).with_name("mortal.py")

@@ -192,7 +192,7 @@ async def test_a_cancelled_write_is_there_whole_or_not_at_all(workspace: Path, t
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from denizen.clock import SystemClock
+from denizen.runtime.clock import SystemClock
 from denizen.ports import ToolContext
 from denizen.tools.write import write
 

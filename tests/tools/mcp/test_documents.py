@@ -9,9 +9,9 @@ from tests.documents import LINE, PAPER, written
 from tests.tools.mcp.conftest import HOSTILE, Scene
 
 from denizen.config.settings import McpServer
-from denizen.documents import MOST_SHOWN
 from denizen.messages import Document, Image, Text
 from denizen.ports import Tool, Traits
+from denizen.text.documents import MOST_SHOWN
 
 FILES = {
     "bridge.pdf": PAPER.data,

@@ -237,7 +237,7 @@ async def test_no_process_of_a_server_outlives_an_agent_that_is_killed(scene: Sc
     settings = json.dumps([sys.executable, [str(HOSTILE)], {"PID": str(pid)}])
     script = (
         "import asyncio, json, sys, pathlib\n"
-        "from denizen.clock import SystemClock\n"
+        "from denizen.runtime.clock import SystemClock\n"
         "from denizen.config.settings import McpServer\n"
         "from denizen.tools.mcp import McpServers\n"
         "from denizen.trusted.session_files import SessionFiles\n"

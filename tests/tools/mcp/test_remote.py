@@ -13,9 +13,9 @@ import pytest
 from tests.tools.mcp.conftest import Scene
 from yarl import URL
 
-from denizen.clock import SystemClock
 from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
+from denizen.runtime.clock import SystemClock
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.remote import Remote, Tokens
 from denizen.trusted.session_files import SessionFiles

@@ -14,7 +14,7 @@ from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import AssistantMessage, Text, ToolCall
 from denizen.ports import Toolset, Traits
 from denizen.tools.mcp.tool import UNKNOWN, names_for
-from denizen.tools.policy import RulePolicy
+from denizen.tools.policy.policy import RulePolicy
 from denizen.tools.sandbox import Bubblewrap
 from denizen.trusted.session_files import SessionFiles
 

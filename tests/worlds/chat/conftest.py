@@ -12,26 +12,26 @@ import msgspec
 import pytest
 
 from denizen import Agent, load_config, tool
-from denizen.clock import Clock, SystemClock
 from denizen.config.zone import user_zone
 from denizen.entries import AnyEntry
 from denizen.errors import SessionError
 from denizen.events import StreamEvent, TextDelta
 from denizen.ports import Channel, InboundMessage, Model, ModelRequest, SessionInfo, SessionStore, Traits
+from denizen.runtime.clock import Clock, SystemClock
 from denizen.sessions import MemoryStore
 from denizen.testing import ScriptedModel
 from denizen.testing.scripted import Line, Scripted
 from denizen.tools.subagent import subagent
-from denizen.worlds.chat.cron import Cron, cron_tool
-from denizen.worlds.chat.database import Database, Timing
+from denizen.worlds.chat.delivery.message import message_tool
+from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.message import message_tool
-from denizen.worlds.chat.outbound import Reply
-from denizen.worlds.chat.outbox import Outbox
-from denizen.worlds.chat.postgres_ledger import PostgresLedger
+from denizen.worlds.chat.ledger.database import Database, Timing
+from denizen.worlds.chat.ledger.outbound import Reply
+from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
+from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.settings import GatewaySettings
-from denizen.worlds.chat.spawn import spawn_tool
-from denizen.worlds.chat.sqlite_file import SqliteFile
+from denizen.worlds.chat.timers.cron import Cron, cron_tool
+from denizen.worlds.chat.turns.spawn import spawn_tool
 
 PATIENCE = 60.0
 QUICK = Timing(heartbeat=0.5, stalled=1.5, poll=0.2)

@@ -13,14 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from denizen.clock import SystemClock
 from denizen.ports import InboundMessage, OutboundMessage, QueuedTurn
-from denizen.worlds.chat import outbound
-from denizen.worlds.chat.database import Database, Timing
-from denizen.worlds.chat.outbox import Outbox
-from denizen.worlds.chat.postgres_ledger import PostgresLedger
-from denizen.worlds.chat.queue import LedgerQueue
-from denizen.worlds.chat.sqlite_file import SqliteFile
+from denizen.runtime.clock import SystemClock
+from denizen.worlds.chat.delivery.outbox import Outbox
+from denizen.worlds.chat.ledger import outbound
+from denizen.worlds.chat.ledger.database import Database, Timing
+from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
+from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
+from denizen.worlds.chat.turns.queue import LedgerQueue
 
 PLACE, CHATS, STEP = sys.argv[1], (sys.argv[2], f"{sys.argv[2]}s"), int(sys.argv[3])
 QUICK = Timing(heartbeat=0.2, stalled=0.6, poll=0.1)

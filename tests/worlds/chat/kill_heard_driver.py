@@ -13,19 +13,19 @@ import sys
 from pathlib import Path
 
 from denizen import Agent, load_config
-from denizen.clock import SystemClock
 from denizen.events import LlmEnd, RunEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
 from denizen.ports import InboundMessage, ModelRequest, OutboundMessage, Parked, QueuedTurn
+from denizen.runtime.clock import SystemClock
 from denizen.testing import ScriptedModel
-from denizen.worlds.chat import ledger
-from denizen.worlds.chat.cron import Cron
-from denizen.worlds.chat.database import Database
+from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.outbound import ALSO
-from denizen.worlds.chat.outbox import Outbox
+from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger.database import Database
+from denizen.worlds.chat.ledger.outbound import ALSO
+from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.settings import CronSettings
-from denizen.worlds.chat.sqlite_file import SqliteFile
+from denizen.worlds.chat.timers.cron import Cron
 
 HOME, DIES = Path(sys.argv[1]), sys.argv[2]
 KEY = "agent:main:channel:http:account:default:peer:direct:ann"

@@ -8,13 +8,13 @@ import aiohttp
 import pytest
 from tests.engine.scene import call
 from tests.worlds.chat.conftest import PATIENCE, Serve, said
-from tests.worlds.chat.test_events import socket
+from tests.worlds.chat.http.test_events import socket
+from tests.worlds.chat.http.test_http import POST, reached
 from tests.worlds.chat.test_gateway import Held
-from tests.worlds.chat.test_http import POST, reached
 
 from denizen.config.trust import trust
 from denizen.errors import ConfigError
-from denizen.worlds.chat.token import read_token
+from denizen.worlds.chat.http.token import read_token
 
 INSIDE = (
     "evil@localhost",

@@ -13,7 +13,7 @@ from tests.disk_calls import disk_calls
 from tests.documents import LINE, PAPER
 from tests.engine.scene import call
 from tests.worlds.chat.conftest import PATIENCE, Held, Serve, SimulatedClock, key_of, message, said
-from tests.worlds.chat.test_http import reached
+from tests.worlds.chat.http.test_http import reached
 
 from denizen.entries import StateEntry, SystemEntry
 from denizen.errors import ModelError
@@ -24,13 +24,13 @@ from denizen.ports import Accept, Answer, OutboundMessage, Stop
 from denizen.sessions import JsonlStore
 from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
 from denizen.testing import FakeClock, MemoryChannel, ScriptedModel
-from denizen.worlds.chat import ledger
-from denizen.worlds.chat.last_chat import read_last_chat
-from denizen.worlds.chat.ledger import Claim, Connection
-from denizen.worlds.chat.outbound import add_outbound
-from denizen.worlds.chat.queue import HELD_WAIT, LedgerTurn
-from denizen.worlds.chat.run_options import DEFAULT_RESPONSE, RunOptions, with_attachments
-from denizen.worlds.chat.status import status_of
+from denizen.worlds.chat.delivery.last_chat import read_last_chat
+from denizen.worlds.chat.http.status import status_of
+from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger.ledger import Claim, Connection
+from denizen.worlds.chat.ledger.outbound import add_outbound
+from denizen.worlds.chat.ledger.run_options import DEFAULT_RESPONSE, RunOptions, with_attachments
+from denizen.worlds.chat.turns.queue import HELD_WAIT, LedgerTurn
 
 ASKS = call(("post", {"text": "hello"}))
 

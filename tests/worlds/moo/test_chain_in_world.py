@@ -11,8 +11,8 @@ from tests.worlds.moo.in_world import PATIENCE, until
 from tests.worlds.moo.play import Watcher, text
 
 from denizen import Agent
-from denizen.clock import SystemClock
 from denizen.messages import AssistantMessage, ToolCall
+from denizen.runtime.clock import SystemClock
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.character import Character

@@ -17,9 +17,9 @@ from tests.worlds.moo.in_world import PATIENCE, player, reply, until
 from tests.worlds.moo.play import Watcher, text
 
 from denizen import Agent
-from denizen.clock import SystemClock
 from denizen.messages import AssistantMessage, Text
 from denizen.ports import ModelRequest
+from denizen.runtime.clock import SystemClock
 from denizen.testing import LoopbackOpenAI, ScriptedModel
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.character import Character

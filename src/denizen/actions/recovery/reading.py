@@ -6,7 +6,7 @@ from typing import Final
 
 from denizen.actions.recovery import forms, marks
 from denizen.actions.recovery.scanner import Scanner, WorkLimitReached, WrittenCall
-from denizen.special_tokens import scrub
+from denizen.text.special_tokens import scrub
 
 _EVENTS: Final = {
     "think": "|".join(map(re.escape, marks.THOUGHTS)),

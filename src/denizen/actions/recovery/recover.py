@@ -8,7 +8,7 @@ from typing import Final
 
 from denizen.actions.recovery.scanner import OfferedTools, Tools
 from denizen.messages import ToolCall
-from denizen.special_tokens import scrub
+from denizen.text.special_tokens import scrub
 
 RECOVERED: Final = "recovered-"
 """How the ids of recovered calls begin: their provider knows nothing of them."""

@@ -12,7 +12,7 @@ import msgspec
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Schema, Tool, ToolContext, Toolset, Traits
-from denizen.tool_aliases import resolve_alias
+from denizen.text.tool_aliases import resolve_alias
 
 MOST_COMMANDS = 10
 """Commands of one reply that are run (seed 001, "Command limit guard")."""

@@ -11,10 +11,10 @@ import msgspec
 from denizen.cli.models import ready_models
 from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.turns import run
-from denizen.clock import SystemClock
 from denizen.config.extras import how_to_install
 from denizen.config.settings import McpServer
 from denizen.errors import DenizenError
+from denizen.runtime.clock import SystemClock
 from denizen.sessions import new_name
 from denizen.worlds.assemble import Agent
 

@@ -7,8 +7,8 @@ from typing import Any
 import aiohttp
 
 from denizen.errors import DenizenError
-from denizen.worlds.chat.server import GatewayAway, Running, find_running
-from denizen.worlds.chat.token import read_token
+from denizen.worlds.chat.http.server import GatewayAway, Running, find_running
+from denizen.worlds.chat.http.token import read_token
 
 _SPARE = 30.0
 """Seconds more than it was asked to wait that an answer may take."""

@@ -14,10 +14,10 @@ from denizen.cli.attachments import attachments, unattached
 from denizen.cli.gateway.client import Client
 from denizen.cli.output import say, write
 from denizen.cli.text import printable
-from denizen.clock import Clock, SystemClock
-from denizen.worlds.chat.outbound import ALSO
-from denizen.worlds.chat.questions import may_be_answer
-from denizen.worlds.chat.server import GatewayAway
+from denizen.runtime.clock import Clock, SystemClock
+from denizen.worlds.chat.http.server import GatewayAway
+from denizen.worlds.chat.ledger.outbound import ALSO
+from denizen.worlds.chat.ledger.questions import may_be_answer
 from denizen.worlds.commands import split_command
 
 _WAIT = 30

@@ -14,11 +14,11 @@ from denizen.cli.gateway.serving import opened, run_until_stopped
 from denizen.cli.home import home
 from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.output import write
-from denizen.worlds.chat.database import USUAL, Timing
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.server import find_running, listening
-from denizen.worlds.chat.status import status_of
-from denizen.worlds.chat.token import new_token
+from denizen.worlds.chat.http.server import find_running, listening
+from denizen.worlds.chat.http.status import status_of
+from denizen.worlds.chat.http.token import new_token
+from denizen.worlds.chat.ledger.database import USUAL, Timing
 
 _log = logging.getLogger(__name__)
 

@@ -13,21 +13,21 @@ from typing import Any, Literal
 from denizen.cli.gateway.logs import log_to
 from denizen.cli.options import CommandOptions
 from denizen.cli.output import write
-from denizen.clock import SystemClock
 from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.config.redact import Redactor
 from denizen.config.zone import user_zone
 from denizen.errors import ConfigError, DenizenError
+from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat import profile_with
-from denizen.worlds.chat.cron import Cron, cron_tool
-from denizen.worlds.chat.database import LedgerTaken, Timing
+from denizen.worlds.chat.backends import open_shared
+from denizen.worlds.chat.delivery.message import message_tool
+from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.message import message_tool
-from denizen.worlds.chat.outbox import Outbox
+from denizen.worlds.chat.ledger.database import LedgerTaken, Timing
 from denizen.worlds.chat.settings import GatewaySettings
-from denizen.worlds.chat.shared import open_shared
-from denizen.worlds.chat.spawn import spawn_tool
+from denizen.worlds.chat.timers.cron import Cron, cron_tool
+from denizen.worlds.chat.turns.spawn import spawn_tool
 
 _THRESHOLD = (20_000, 10, 10)
 """After so many new objects garbage is looked for, among new, younger and all ones; a turn leaves about a hundred."""

@@ -8,7 +8,7 @@ import msgspec
 from denizen.cli.gateway.client import Client
 from denizen.cli.home import home
 from denizen.cli.output import write
-from denizen.worlds.chat.status import Status
+from denizen.worlds.chat.http.status import Status
 
 
 @click.command()

@@ -8,9 +8,9 @@ from denizen.cli.gateway.exchange import RETRY_DELAY_S, Exchange, show
 from denizen.cli.home import home
 from denizen.cli.output import say, say_error
 from denizen.cli.turns import run
-from denizen.clock import SystemClock
 from denizen.errors import DenizenError
-from denizen.worlds.chat.commands import COMMANDS
+from denizen.runtime.clock import SystemClock
+from denizen.worlds.chat.turns.commands import COMMANDS
 
 _QUIT = "/quit"
 

@@ -6,7 +6,7 @@ import click
 
 from denizen.cli.gateway.serving import opened, run_until_stopped
 from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
-from denizen.worlds.chat.database import USUAL, Timing
+from denizen.worlds.chat.ledger.database import USUAL, Timing
 
 
 @click.command()

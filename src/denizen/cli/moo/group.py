@@ -18,10 +18,10 @@ from denizen.cli.moo.apart import play_apart
 from denizen.cli.moo.run import PlainLines, brain_of, stop_at_signals, trace
 from denizen.cli.output import print_table, say_error, write
 from denizen.cli.text import one_line
-from denizen.clock import SystemClock
 from denizen.config.home import private_folder
 from denizen.config.lock_file import lock
 from denizen.errors import DenizenError
+from denizen.runtime.clock import SystemClock
 from denizen.tui import require_textual
 from denizen.worlds.moo.folder import AgentFolder
 from denizen.worlds.moo.group import AgentState, Group, open_group

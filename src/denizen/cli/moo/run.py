@@ -15,7 +15,7 @@ import click
 from denizen.cli.moo.apart import JsonLines, instructed
 from denizen.cli.output import write
 from denizen.cli.text import one_line
-from denizen.clock import Clock, SystemClock
+from denizen.runtime.clock import Clock, SystemClock
 from denizen.tui import require_textual
 from denizen.worlds.assemble import Agent
 from denizen.worlds.moo.brain import Brain

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from denizen.messages import ToolResult
 from denizen.models.offline.plan import Plan, Trouble, Want, block, file_text, read_files, rows_in, run
 from denizen.models.offline.question import Question
-from denizen.plural import counted
+from denizen.text.plural import counted
 
 SHOWN = 10
 """Functions that are listed unless a number is asked for."""

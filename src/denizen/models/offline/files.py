@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 from posixpath import commonpath, dirname
 from typing import Final
 
-from denizen.documents import text_in
 from denizen.messages import Document, ToolResult
 from denizen.models.offline import code
 from denizen.models.offline.plan import (
@@ -28,7 +27,8 @@ from denizen.models.offline.plan import (
     run,
 )
 from denizen.models.offline.question import Question
-from denizen.plural import counted
+from denizen.text.documents import text_in
+from denizen.text.plural import counted
 
 NAMED = 60
 """Files that are named; of more, their number in each folder is."""

@@ -12,7 +12,7 @@ from denizen.messages import ToolResult
 from denizen.models.offline.files import beginning, is_own
 from denizen.models.offline.plan import Plan, Rows, Trouble, Want, block, file_text, find_files, read_files, run
 from denizen.models.offline.question import Question
-from denizen.plural import counted
+from denizen.text.plural import counted
 
 READ = 12
 """Files of a kind that are read, those nearest to the root first."""

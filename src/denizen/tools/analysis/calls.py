@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from denizen.errors import ToolRefused
-from denizen.plural import counted, first_of
 from denizen.structure import FUNCTIONS, TYPES, Located
+from denizen.text.plural import counted, first_of
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 from denizen.tools.symbols.target import names_of

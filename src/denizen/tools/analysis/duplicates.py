@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import compress, islice
 from typing import NamedTuple
 
-from denizen.plural import counted
+from denizen.text.plural import counted
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from denizen.errors import ToolRefused
-from denizen.plural import counted
 from denizen.ports import ToolContext
 from denizen.structure import FUNCTIONS, Symbol
 from denizen.structure.languages import grammar, parse
 from denizen.structure.outline import innermost_symbols
+from denizen.text.plural import counted
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 from denizen.tools.git import git_tool

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Final
 
-from denizen.plural import counted, first_of
+from denizen.text.plural import counted, first_of
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from denizen.config.redact import KNOWN_KEY
-from denizen.plural import counted
 from denizen.structure.languages import grammar, parse
+from denizen.text.plural import counted
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 

@@ -5,9 +5,9 @@ import os
 import threading
 from collections.abc import Callable
 
-from denizen.documents import is_pdf, picture_type, read_pages
 from denizen.errors import ToolRefused
 from denizen.messages import Image, Text, ToolResult
+from denizen.text.documents import is_pdf, picture_type, read_pages
 from denizen.tools.files.text import size
 
 LARGEST_IMAGE = 3_750_000  # bytes; five million when written in base64, which is what providers take

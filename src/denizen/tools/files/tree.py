@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from denizen.plural import counted
+from denizen.text.plural import counted
 from denizen.tools.files.open_path import OpenPath
 from denizen.tools.files.text import printable, size
 from denizen.tools.files.walk import Skipped, walk

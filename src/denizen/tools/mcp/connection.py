@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from denizen.clock import Clock
 from denizen.config.settings import McpServer
 from denizen.errors import ConfigError, ToolRefused
 from denizen.ports import ToolContext, TurnEnded
+from denizen.runtime.clock import Clock
 from denizen.tools.mcp.asking import Questions
 from denizen.tools.mcp.listing import Listing, listing_of
 from denizen.trusted.session_files import SessionFiles

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from denizen.cancellation import run_to_completion
 from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
+from denizen.runtime.cancellation import run_to_completion
 from denizen.tools.mcp.listing import MOST_BYTES
 from denizen.tools.programs.process import end_program
 from denizen.tools.sandbox.sandboxes import supervised

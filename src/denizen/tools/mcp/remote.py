@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from denizen.clock import Clock
 from denizen.config.files import read_settings, write_private
 from denizen.config.home import sole_writer
 from denizen.config.settings import McpServer
 from denizen.errors import ConfigError
+from denizen.runtime.clock import Clock
 from denizen.tools.mcp.listing import MOST_BYTES
 
 if TYPE_CHECKING:

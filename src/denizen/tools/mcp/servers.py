@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from denizen.clock import Clock
 from denizen.config.pins import Pins
 from denizen.config.settings import McpServer
 from denizen.errors import ConfigError, ToolRefused
 from denizen.ports import Tool, ToolGuide
+from denizen.runtime.clock import Clock
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.listing import KnownPrompt, Listing, Pin, pin_name, visible
 from denizen.tools.mcp.program import Program

@@ -13,10 +13,10 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from denizen.documents import is_pdf, read_pages
 from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import Image, Text, ToolResult, UserPart
 from denizen.ports import EFFECTS, Schema, ToolContext, Traits
+from denizen.text.documents import is_pdf, read_pages
 from denizen.tools.accepted import MAX_DESCRIPTION_CHARS, accepted_names, accepted_schema
 from denizen.tools.mcp.connection import Connection
 from denizen.tools.mcp.listing import KnownTool, visible

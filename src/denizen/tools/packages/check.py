@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from denizen.plural import counted, first_of
+from denizen.text.plural import counted, first_of
 from denizen.tools.files.text import printable
 from denizen.tools.packages.advisories import Advisory, read_advisories, worst_first
 from denizen.tools.packages.clients import Clients, NoAnswer

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from denizen.errors import ToolRefused
-from denizen.plural import counted, first_of
+from denizen.text.plural import counted, first_of
 from denizen.tools.files.text import printable
 from denizen.tools.packages.graph import Dependency, Package, Project
 from denizen.tools.packages.manifests import python_name

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from denizen.errors import ToolRefused
-from denizen.plural import counted
+from denizen.text.plural import counted
 from denizen.tools.editing.matching import Indents, indent_of, show_nearest, squeeze
 from denizen.tools.editing.texts import LineEnds, Span
 from denizen.tools.patching.parse import Hunk, Line

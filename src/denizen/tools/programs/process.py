@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from denizen.cancellation import run_to_completion
 from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
+from denizen.runtime.cancellation import run_to_completion
 
 _PIECE = 16_384  # bytes read at once
 _GRACE = 5.0  # seconds that a supervisor has to end what it supervises

@@ -11,27 +11,28 @@ from typing import Any
 
 import msgspec
 
-from denizen.clock import back_off
 from denizen.config.home import places
 from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import Answer, Channel, InboundMessage, OutboundMessage, Parked, QueuedTurn, Stop
+from denizen.runtime.clock import back_off
 from denizen.sessions import SessionKey
 from denizen.sessions.key import bounded
 from denizen.trusted.session_files import SessionFiles
-from denizen.worlds.chat import commands, ledger, outbound, questions, spawn
-from denizen.worlds.chat.cron import Cron
-from denizen.worlds.chat.database import LedgerError
-from denizen.worlds.chat.heartbeat import Heartbeat
-from denizen.worlds.chat.last_chat import LastChatFile
-from denizen.worlds.chat.listeners import Listeners
-from denizen.worlds.chat.metrics import Metrics
-from denizen.worlds.chat.outbox import Outbox
-from denizen.worlds.chat.queue import LedgerQueue
-from denizen.worlds.chat.relay import SideChannel
-from denizen.worlds.chat.run_options import RunOptions, has_attachments
+from denizen.worlds.chat.delivery.last_chat import LastChatFile
+from denizen.worlds.chat.delivery.outbox import Outbox
+from denizen.worlds.chat.events.listeners import Listeners
+from denizen.worlds.chat.events.metrics import Metrics
+from denizen.worlds.chat.events.relay import SideChannel
+from denizen.worlds.chat.ledger import ledger, outbound, questions
+from denizen.worlds.chat.ledger.database import LedgerError
+from denizen.worlds.chat.ledger.run_options import RunOptions, has_attachments
 from denizen.worlds.chat.settings import GatewaySettings
-from denizen.worlds.chat.turn_runner import TurnRunner
+from denizen.worlds.chat.timers.cron import Cron
+from denizen.worlds.chat.timers.heartbeat import Heartbeat
+from denizen.worlds.chat.turns import commands, spawn
+from denizen.worlds.chat.turns.queue import LedgerQueue
+from denizen.worlds.chat.turns.turn_runner import TurnRunner
 from denizen.worlds.commands import split_command, without_escape
 from denizen.worlds.server_prompts import says_prompt
 from denizen.worlds.world import AgentHandle

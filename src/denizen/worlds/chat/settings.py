@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from denizen.worlds.chat.ledger import WhenBusy
-
 _Count = Annotated[int, msgspec.Meta(ge=1)]
+
+WhenBusy = Literal["queue", "steer", "interrupt"]
+"""What a message does whose session is busy: wait, be said to the running turn, or cut it short."""
 
 Missed = Literal["skip", "once"]
 """What becomes of a run whose time passed while the gateway wasn't running: nothing, or one run when it starts."""

@@ -12,9 +12,9 @@ from denizen.engine import TurnOptions
 from denizen.errors import DenizenError
 from denizen.events import Notice, RunResult
 from denizen.messages import AssistantMessage, ToolResult, UserMessage
-from denizen.plural import counted
 from denizen.ports import Session, TurnIO, named
 from denizen.sessions import short_name
+from denizen.text.plural import counted
 from denizen.worlds.code.commit import by_products, commit, in_other_repositories, message_of, without_message
 from denizen.worlds.code.roles import AUDITOR, find_role, findings_of, table_of
 from denizen.worlds.code.work import CodeTask, Outcome, edited, message_of_task, unfinished_task_spec, work

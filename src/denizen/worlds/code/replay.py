@@ -19,7 +19,6 @@ from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry,
 from denizen.errors import DenizenError, ModelError, SessionError, ToolRefused
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, ToolResult, UserMessage
-from denizen.not_run import MISSING, STOPPED_WHILE_RUNNING
 from denizen.ports import (
     Answer,
     Ask,
@@ -33,6 +32,7 @@ from denizen.ports import (
     Toolset,
     Traits,
 )
+from denizen.text.not_run import MISSING, STOPPED_WHILE_RUNNING
 from denizen.worlds.world import AgentHandle
 
 REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.CHANGES | Traits.PRIVATE

@@ -8,7 +8,6 @@ from typing import Literal
 
 import msgspec
 
-from denizen.cancellation import run_to_completion
 from denizen.checkpoints import Shadow, Worktree
 from denizen.engine.resume import nothing_left, unfinished
 from denizen.entries import CheckpointEntry, StateEntry, SystemEntry, UserEntry
@@ -17,6 +16,7 @@ from denizen.events import Notice
 from denizen.messages import Text, UserMessage
 from denizen.ports import Session, TurnIO
 from denizen.ports.checkpoints import AFTER, BEFORE
+from denizen.runtime.cancellation import run_to_completion
 from denizen.worlds.code.work import TAKEN_BACK, CodeTask, Outcome, attempt, changed, message_of_task, prepare
 
 COPY = "copy"

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from denizen.clock import Clock, back_off
 from denizen.config.home import places
+from denizen.runtime.clock import Clock, back_off
 from denizen.worlds.moo.attribution import Timing
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.connection import connected

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterable
 from typing import Protocol
 
-from denizen.clock import Clock
+from denizen.runtime.clock import Clock
 from denizen.worlds.moo.server_text import Output, Room, ServerLine
 
 LAST = 8

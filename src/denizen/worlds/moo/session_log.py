@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from denizen.special_tokens import scrub
+from denizen.text.special_tokens import scrub
 from denizen.worlds.moo.listener import Facts, Kind, Listener, Status, slow_cycle
 
 LOGS: Final = "logs"

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from denizen.clock import Clock, back_off
 from denizen.errors import ConfigError, DenizenError
+from denizen.runtime.clock import Clock, back_off
 from denizen.worlds.moo.folder import AgentFolder
 from denizen.worlds.moo.group import AgentState, Group
 from denizen.worlds.moo.listener import Facts, Kind, Listener, Status, Tally

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from aiohttp import hdrs, web
 
-from denizen.clock import Clock
-from denizen.plural import counted
+from denizen.runtime.clock import Clock
+from denizen.text.plural import counted
 from denizen.worlds.chat.http.connections import Connections
 from denizen.worlds.chat.http.requests import refusal
+from denizen.worlds.chat.http.token import new_token, read_token
 from denizen.worlds.chat.settings import GatewaySettings
-from denizen.worlds.chat.token import new_token, read_token
 
 OPEN_ROUTES = frozenset({"/healthz", "/readyz"})
 """Routes that need no token."""

@@ -7,9 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
-from denizen.clock import Clock
 from denizen.errors import DenizenError
-from denizen.worlds.chat import ledger
+from denizen.runtime.clock import Clock
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http import (
     access,
@@ -26,6 +25,7 @@ from denizen.worlds.chat.http import (
 from denizen.worlds.chat.http.access import ACCESS, Access, Handler
 from denizen.worlds.chat.http.events import EVENTS, EventLog
 from denizen.worlds.chat.http.requests import GATEWAY, failure, refusal
+from denizen.worlds.chat.ledger import ledger
 
 NOT_AGAIN = {"x-should-retry": "false"}
 """Keeps clients of OpenAI's API from saying the same again by themselves: in a session it would be there twice."""

@@ -9,7 +9,6 @@ from uuid import uuid4
 import msgspec
 from aiohttp import web
 
-from denizen.documents import attached_document, attached_picture
 from denizen.engine.output import Output
 from denizen.entries import SystemEntry
 from denizen.errors import ConfigError
@@ -26,6 +25,7 @@ from denizen.messages import (
     from_outside,
 )
 from denizen.ports import Schema
+from denizen.text.documents import attached_document, attached_picture
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import event_stream
 from denizen.worlds.chat.http.turns import Conversation, Reply, Said, Thought, answer

@@ -9,8 +9,8 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from denizen.ports import Answer, FollowUp, Interrupt, Steer, Stop
-from denizen.worlds.chat import ledger
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_key
+from denizen.worlds.chat.ledger import ledger
 
 _SAID = {"steer": Steer, "follow_up": FollowUp, "interrupt": Interrupt}
 _ANSWERS = {"approve", "deny"}

@@ -9,10 +9,11 @@ from denizen.errors import DenizenError
 from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, Withdrawn
 from denizen.messages import AssistantMessage
 from denizen.ports import InboundMessage
-from denizen.worlds.chat import caller, ledger
+from denizen.worlds.chat.events.relay import TurnEvent
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.requests import Refused
-from denizen.worlds.chat.relay import TurnEvent
+from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.turns import caller
 
 
 class Retold:

@@ -9,17 +9,17 @@ from uuid import uuid4
 import msgspec
 from aiohttp import web
 
-from denizen.documents import attached_document, attached_picture
 from denizen.errors import ConfigError, SessionError
 from denizen.messages import Document, Image, from_outside
 from denizen.ports import InboundMessage
 from denizen.sessions import SessionKey
-from denizen.worlds.chat import ledger, outbound
+from denizen.text.documents import attached_document, attached_picture
 from denizen.worlds.chat.http.completions import MAX_BODY
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_number
-from denizen.worlds.chat.outbound import ALSO
-from denizen.worlds.chat.questions import SEEN
-from denizen.worlds.chat.run_options import Attachment, with_attachments
+from denizen.worlds.chat.ledger import ledger, outbound
+from denizen.worlds.chat.ledger.outbound import ALSO
+from denizen.worlds.chat.ledger.questions import SEEN
+from denizen.worlds.chat.ledger.run_options import Attachment, with_attachments
 
 LONGEST_WAIT = 60.0
 """Seconds that a request for replies may wait."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from aiohttp import web
 
-from denizen.worlds.chat import ledger
+from denizen.worlds.chat.events.metrics import labelled
 from denizen.worlds.chat.http.access import ACCESS
 from denizen.worlds.chat.http.requests import GATEWAY
-from denizen.worlds.chat.metrics import labelled
+from denizen.worlds.chat.ledger import ledger
 
 HELP = {
     "denizen_turns_total": "Turns that ended, by how.",

@@ -12,7 +12,6 @@ import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
-from denizen.cache import SharedCache
 from denizen.engine import Resume, TurnOptions, run_turn
 from denizen.engine.output import Output
 from denizen.engine.resume import question_of
@@ -22,12 +21,14 @@ from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, ThinkingDelta, Withdrawn
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
 from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
+from denizen.runtime.cache import SharedCache
 from denizen.sessions import MemoryStore, SessionKey
-from denizen.worlds.chat import caller, ledger, outbound, questions
 from denizen.worlds.chat.gateway import MAX_KEY_CHARS, Gateway
 from denizen.worlds.chat.http.follow import Retold, follow
 from denizen.worlds.chat.http.requests import Refused
-from denizen.worlds.chat.run_options import RunOptions, reply_text, with_attachments
+from denizen.worlds.chat.ledger import ledger, outbound, questions
+from denizen.worlds.chat.ledger.run_options import RunOptions, reply_text, with_attachments
+from denizen.worlds.chat.turns import caller
 from denizen.worlds.commands import split_command, without_escape
 
 SESSION, MESSAGE, REPEATED = "Denizen-Session", "Idempotency-Key", "X-Stainless-Retry-Count"

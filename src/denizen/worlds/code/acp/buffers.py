@@ -10,9 +10,9 @@ from acp.interfaces import Client
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall, ToolResult
-from denizen.tools.call_files import files_of
 from denizen.tools.files.changes import LoadedFile, NewContent, change, load, load_or_empty
 from denizen.tools.files.workspace import Workspace
+from denizen.tools.policy.call_files import files_of
 from denizen.worlds.world import AgentHandle
 
 TIMEOUT_S = 10.0

@@ -31,7 +31,7 @@ from denizen.events import (
 )
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.ports import Answer, Ask, Control, Parked, Traits
-from denizen.tools.call_files import file_of
+from denizen.tools.policy.call_files import file_of
 from denizen.worlds.code.acp.buffers import Buffers
 from denizen.worlds.code.acp.open_session import AUTO, READ_ONLY, OpenSession
 from denizen.worlds.world import AgentHandle

@@ -11,7 +11,6 @@ from urllib.parse import unquote, urlsplit
 import acp
 from acp.schema import AvailableCommand, AvailableCommandInput, UnstructuredCommandInput
 
-from denizen.documents import attached_document
 from denizen.engine import state_of
 from denizen.engine.compact import compact
 from denizen.engine.resume import nothing_left, question_of, unfinished
@@ -21,6 +20,7 @@ from denizen.errors import ConfigError, ToolRefused
 from denizen.events import LlmStream, RunResult, TextDelta
 from denizen.messages import Document, Image, Text, UserMessage, UserPart
 from denizen.ports import TurnIO
+from denizen.text.documents import attached_document
 from denizen.worlds.code.acp.open_session import OpenSession
 from denizen.worlds.server_prompts import prompt_said
 from denizen.worlds.world import AgentHandle, take_turn

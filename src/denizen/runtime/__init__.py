@@ -1,0 +1,1 @@
+"""What runs underneath: clocks, caches, cancellation, PostgreSQL connections."""

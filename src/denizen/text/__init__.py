@@ -1,0 +1,1 @@
+"""Text: estimates of its size, wording of numbers and lists, documents, quotations."""

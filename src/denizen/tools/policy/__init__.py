@@ -1,0 +1,1 @@
+"""Which calls may run: rules, risk, secrets, and defaults of arguments."""

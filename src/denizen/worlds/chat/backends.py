@@ -1,0 +1,104 @@
+"""What the processes of one gateway have in common."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from denizen.config.extras import how_to_install
+from denizen.config.home import places, private_folder
+from denizen.config.lock_file import lock
+from denizen.config.redact import Redactor
+from denizen.config.settings import Config
+from denizen.entries import EndEntry
+from denizen.errors import ConfigError
+from denizen.memory import LongTermMemory, open_memory
+from denizen.ports import Budget, SessionStore
+from denizen.runtime.clock import Clock
+from denizen.runtime.postgres import PostgresDatabase
+from denizen.sessions import JsonlStore
+from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
+from denizen.sessions.spend import Spend
+from denizen.text.plural import counted
+from denizen.worlds.chat.events.relay import SideChannel
+from denizen.worlds.chat.ledger.database import Database, Timing
+from denizen.worlds.chat.ledger.sqlite_file import BUSY, SqliteFile
+from denizen.worlds.chat.settings import GatewaySettings
+
+WRITE_RETRY_S = 5.0
+"""Seconds between two tries to write an entry that the disk or the database refuses."""
+
+
+class Shared(NamedTuple):
+    """The ledger and the sessions, and what else isn't the home's own, or this process's: None, where it is."""
+
+    ledger: Database
+    sessions: SessionStore
+    memory: LongTermMemory | None = None
+    budget: Budget | None = None
+    side: SideChannel | None = None
+
+
+@asynccontextmanager
+async def open_shared(
+    config: Config, clock: Clock, redactor: Redactor, *, is_gateway: bool, timing: Timing, new_ledger: bool = False
+) -> AsyncGenerator[Shared]:
+    """What is at `gateway.database`, else in the home. Raises ConfigError, also for a second gateway.
+
+    A ledger that is missing while sessions of the gateway are there is begun anew with `new_ledger` alone.
+    """
+    (home, _), url = places(config), config.section("gateway", GatewaySettings).database
+    with ExitStack() as stack:
+        if not url:
+            files = JsonlStore(
+                home / "sessions", clock=clock, redactor=redactor, synced=ACKNOWLEDGED_ELSEWHERE, retry_s=WRITE_RETRY_S
+            )
+            if not new_ledger:
+                await _check_ledger(home / "gateway.db", files)
+            database = Database(SqliteFile(home / "gateway.db"), clock)
+            stack.callback(database.close)
+            yield Shared(database, files)
+            return
+        try:
+            from denizen.sessions.postgres import PostgresStore
+            from denizen.sessions.spend_table import SpendTable
+            from denizen.sessions.tables import SharedTables
+            from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger, notify
+        except ModuleNotFoundError as missing:
+            raise ConfigError(
+                f"PostgreSQL needs packages that are not installed: {how_to_install('postgres')}"
+            ) from missing
+        if is_gateway:
+            private_folder(home)
+            stack.callback(os.close, lock(home / "gateway.lock", BUSY))
+        database = Database(await asyncio.to_thread(PostgresLedger, url, sole=is_gateway, timing=timing), clock)
+        stack.callback(database.close)
+        tables, notes = SharedTables(url), PostgresDatabase(url)
+        stack.callback(tables.close)
+        await asyncio.to_thread(tables.prepare)
+        memory = open_memory(config, clock=clock, redact=redactor.text, with_notes=True, database=notes)
+        stack.callback(memory.close)
+        sessions = PostgresStore(
+            tables,
+            clock=clock,
+            redactor=redactor,
+            lease=timing.stalled,
+            synced=ACKNOWLEDGED_ELSEWHERE | {EndEntry},  # nothing is left to sync after a turn
+            retry_s=WRITE_RETRY_S,
+        )
+        side = SideChannel(partial(notify, tables), timing)
+        yield Shared(database, sessions, memory, Spend(config, SpendTable(tables), clock), side)
+
+
+async def _check_ledger(path: Path, sessions: SessionStore) -> None:
+    """Raises ConfigError for a ledger that is missing, or empty, while its sessions are there."""
+    if path.exists() and path.stat().st_size:
+        return
+    if served := sum(each.profile == "gateway" for each in await sessions.list()):
+        raise ConfigError(
+            f"{path} is missing, and the home has {counted(served, 'session')} of the gateway. Put a backup there; or "
+            "begin with an empty one, without the messages, jobs and ids that it held: denizen gateway --new-ledger"
+        )

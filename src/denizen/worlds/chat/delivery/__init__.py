@@ -1,0 +1,1 @@
+"""How replies leave: the outbox, the `message` tool, and the chat last written to."""

@@ -1,0 +1,74 @@
+"""Where the last message from outside came from, for what the agent says by itself."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+import msgspec
+
+from denizen.config.files import write_private
+from denizen.errors import ConfigError
+from denizen.ports import InboundMessage
+from denizen.runtime.clock import Clock
+from denizen.worlds.chat.ledger import ledger
+
+INTERNAL = frozenset({"cli", ledger.SYSTEM})
+"""Channels that don't lead out."""
+_PAUSE = 1.0
+"""Seconds between two writes, at least."""
+_log = logging.getLogger(__name__)
+
+
+class LastChat(msgspec.Struct, frozen=True):
+    """`state.json`: where the last message from outside came from."""
+
+    last_channel: str = ""
+    last_chat: str = ""
+
+
+class LastChatFile:
+    """The home's `state.json`: `now` is the last chat, and the file says so soon while `run` runs."""
+
+    def __init__(self, home: Path, clock: Clock) -> None:
+        self.now = self._kept = read_last_chat(home)
+        self._path = home / "state.json"
+        self._clock = clock
+        self._changed = asyncio.Event()
+
+    def remember(self, message: InboundMessage) -> None:
+        """Take note of where a message came from, if it came from outside."""
+        last = LastChat(message.channel, message.chat)
+        if message.channel not in INTERNAL and ledger.ORIGIN not in message.metadata and last != self.now:
+            self.now = last
+            self._changed.set()
+
+    async def run(self) -> None:
+        """Keep the last chat in the file until cancelled: at once, but at most once a second, as each write costs."""
+        kept_at = float("-inf")
+        try:
+            while True:
+                await self._changed.wait()
+                if (rest := kept_at + _PAUSE - self._clock.monotonic()) > 0:
+                    await self._clock.sleep(rest)
+                self._changed.clear()
+                kept_at = self._clock.monotonic()
+                self._keep()
+        finally:
+            self._keep()
+
+    def _keep(self) -> None:
+        if self.now == self._kept:
+            return
+        self._kept = self.now
+        try:
+            write_private(self._path, msgspec.json.format(msgspec.json.encode(self.now)), sync=False)
+        except ConfigError as error:  # no reason to refuse messages
+            _log.warning("The last chat isn't kept: %s", error)
+
+
+def read_last_chat(home: Path) -> LastChat:
+    """Where the last message from outside came from; nowhere, where nothing readable says so."""
+    try:
+        return msgspec.json.decode((home / "state.json").read_bytes(), type=LastChat)
+    except (OSError, msgspec.DecodeError):
+        return LastChat()

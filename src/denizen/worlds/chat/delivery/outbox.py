@@ -1,0 +1,176 @@
+"""The outbox: sends what is to be sent, in each chat in order, and never twice unasked."""
+
+import asyncio
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from weakref import WeakValueDictionary
+
+import msgspec
+from msgspec.structs import replace
+
+from denizen.ports import Channel, InboundMessage, OutboundMessage, Sent
+from denizen.runtime.clock import Clock
+from denizen.worlds.chat.ledger import ledger, outbound
+from denizen.worlds.chat.ledger.database import Database
+from denizen.worlds.chat.ledger.outbound import OutboxState, Reply
+
+RECONCILED_AFTER = (1.0, 10.0, 60.0)
+"""Seconds before a channel is asked again what became of a message of unknown fate."""
+_GAP = re.compile(r"\A(?:(?: *\n)+| +)")
+"""What lies between two pieces: the end of a line and blank ones, but not the indentation of the next, or spaces."""
+_log = logging.getLogger(__name__)
+
+
+class Outbox:
+    """The messages that go out, to these channels by name; those of other channels but `POLLED` fail.
+
+    A message is marked `sending` before its channel gets it. Where the process died in between, and where its fate is
+    unknown, the channel gets it again with the same id, and says what became of it. `sends` counts what channels said.
+    """
+
+    def __init__(self, database: Database, channels: Mapping[str, Channel], *, clock: Clock) -> None:
+        self.database = database
+        self.channels = channels
+        self.sends = Counter[str]()
+        self._clock = clock
+        self._news = asyncio.Event()
+        self._readers: WeakValueDictionary[tuple[str, str], asyncio.Event] = WeakValueDictionary()
+        database.news["outbox"] = self._hear
+
+    async def put(self, message: OutboundMessage) -> None:
+        """Take a message that is to go out. Raises LedgerError."""
+        await self.database.run(partial(outbound.add_outbound, message=message))
+        self.database.ring()  # where it comes from another session, it is a message to that of its chat, too
+        self.added(message)
+
+    def added(self, message: OutboundMessage | InboundMessage) -> None:
+        """Tell who waits that there may be something new for the chat of this message."""
+        self._tell([(message.channel, message.chat)])
+
+    def _hear(self, chat: str) -> None:
+        """Tell who waits what another process has put there: for a chat, as JSON, or for any."""
+        try:
+            self._tell([msgspec.json.decode(chat, type=tuple[str, str])])
+        except msgspec.DecodeError:
+            self._tell([*self._readers])
+            self._news.set()
+
+    def _tell(self, chats: Iterable[tuple[str, str]]) -> None:
+        for chat in chats:
+            if reader := self._readers.pop(chat, None):
+                reader.set()
+            if chat[0] not in outbound.POLLED:
+                self._news.set()
+
+    async def replies(
+        self, channel: str, chat: str, *, after: int, most: int, wait: float, last: bool = False
+    ) -> Sequence[Reply]:
+        """What was sent to a chat after number `after`: the first so many of it, or the `last`.
+
+        Where there is nothing yet, it waits so many seconds.
+        """
+        look = partial(outbound.replies, channel=channel, chat=chat, after=after, most=most, last=last)
+        deadline = self._clock.monotonic() + wait
+        while True:
+            news = self._reader(channel, chat)
+            found = await self.database.read(look)
+            rest = deadline - self._clock.monotonic()
+            if found or rest <= 0:
+                return found
+            try:
+                await asyncio.wait_for(news.wait(), rest)
+            except TimeoutError:
+                return []
+
+    async def reply_to(self, message: InboundMessage) -> str:
+        """The reply to a message, once it is over; empty where another message's answers it, too."""
+        _, reply = await self.outcome(message, ledger.OVER)
+        return reply
+
+    async def outcome(self, message: InboundMessage, states: frozenset[str]) -> tuple[str, str]:
+        """The state of a message, once it is one of these, and its reply."""
+        while True:
+            news = self._reader(message.channel, message.chat)
+            state, reply = await self.database.find(partial(outbound.outcome, message=message))
+            if state in states:
+                return state, reply
+            await news.wait()
+
+    async def run(self) -> None:
+        """Send until cancelled; a chat that takes long keeps no other waiting."""
+        busy: set[tuple[str, str]] = set()
+
+        async def send(row: Reply, chat: tuple[str, str]) -> None:
+            await self._send(row.message, is_new=row.state == "pending")
+            busy.discard(chat)
+            self._news.set()
+
+        async with asyncio.TaskGroup() as sending:
+            while True:
+                self._news.clear()
+                for row in await self.database.find(outbound.unsent):
+                    chat = (row.message.channel, row.message.chat)
+                    if chat not in busy:
+                        busy.add(chat)
+                        sending.create_task(send(row, chat))
+                await self._news.wait()
+
+    async def _send(self, message: OutboundMessage, *, is_new: bool) -> None:
+        if is_new:
+            await self._mark(message, "sending")
+        for wait in (*RECONCILED_AFTER, None):
+            sent = await self._sent(message)
+            await self._mark(message, sent.state, sent.reason)
+            self.sends[sent.state] += 1
+            if sent.state == "sent":
+                return
+            _log.warning(
+                "Message %s to %s:%s: %s. %s", message.id, message.channel, message.chat, sent.state, sent.reason
+            )
+            if sent.state == "failed" or wait is None:
+                return
+            await self._clock.sleep(wait)
+
+    def _reader(self, channel: str, chat: str) -> asyncio.Event:
+        """What rings at the next message to a chat."""
+        bell = self._readers.get((channel, chat))
+        if bell is None:
+            bell = self._readers[channel, chat] = asyncio.Event()
+        return bell
+
+    async def _sent(self, message: OutboundMessage) -> Sent:
+        channel = self.channels.get(message.channel)
+        if channel is None:
+            return Sent("failed", f"No channel {message.channel!r} is connected.")
+        for part in parts(message, channel.limits.chars):
+            try:
+                sent = await channel.send(part)
+            except Exception as broken:  # noqa: BLE001 (the boundary to a channel: what it raises says nothing of the message)
+                sent = Sent("unknown", f"{type(broken).__name__}: {broken}")
+            if sent.state != "sent":
+                return sent
+        return Sent()
+
+    async def _mark(self, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
+        await self.database.persist(partial(outbound.mark_outbound, message=message, state=state, reason=reason))
+
+
+def parts(message: OutboundMessage, chars: int) -> Iterator[OutboundMessage]:
+    """The message in pieces of so many characters at most (0: any number), cut at a line or a word where there is one.
+
+    Each has an id of its own; the media are with the last.
+    """
+    if not 0 < chars < len(message.content):
+        yield message
+        return
+    rest, number = message.content, 0
+    while len(rest) > chars:
+        cut = max(rest.rfind("\n", chars // 2, chars + 1), 0) or max(rest.rfind(" ", chars // 2, chars + 1), 0) or chars
+        number += 1
+        yield replace(message, content=rest[:cut], media=(), id=f"{message.id}/{number}")
+        rest = _GAP.sub("", rest[cut:])
+    if rest or message.media:
+        yield replace(message, content=rest, id=f"{message.id}/{number + 1}")

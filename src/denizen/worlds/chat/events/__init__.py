@@ -1,0 +1,1 @@
+"""What happens in turns, for those who listen: listeners, the relay between processes, metrics."""

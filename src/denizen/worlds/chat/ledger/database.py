@@ -1,0 +1,256 @@
+"""The ledger's writer: what waits is written together, and is on the disk when its caller goes on."""
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from itertools import chain
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from denizen.errors import DenizenError
+from denizen.runtime.cancellation import run_to_completion
+from denizen.runtime.clock import Clock
+from denizen.worlds.chat.ledger import ledger
+
+T = TypeVar("T")
+
+_MOST = 500
+"""Operations in one transaction."""
+_NAP = 30.0
+"""Seconds after which who waits looks at the time again: a timer stands still while the machine sleeps."""
+_DISK_WAIT = 1.0
+"""Seconds between two tries to write."""
+_log = logging.getLogger(__name__)
+
+
+class LedgerError(DenizenError):
+    """The ledger can't be read or written: the disk refuses, or the server is gone.
+
+    Nothing of what was asked has happened; where a server broke off at the very end, all of it may have.
+    """
+
+
+class LedgerTaken(LedgerError):
+    """Another process has the ledger that this one had for itself: it must end."""
+
+
+class _Operation(NamedTuple):
+    work: Callable[[ledger.Connection], Any]
+    done: Future[Any]
+
+
+class Timing(NamedTuple):
+    """Seconds between the heartbeats of a worker, until it counts as dead without one, and between two looks for what
+    was due later, or was missed.
+    """
+
+    heartbeat: float = 5.0
+    stalled: float = 15.0
+    poll: float = 2.0
+
+
+USUAL = Timing()
+
+
+class Worker(Protocol):
+    """Who takes turns for a queue: `claim` within a transaction.
+
+    `busy` are the sessions that have a turn here; at most `room` turns may begin.
+    """
+
+    @property
+    def id(self) -> str:
+        """What the ledger calls it."""
+
+    def may_claim(self, busy: Collection[str], room: int) -> bool:
+        """Whether a claim may find anything."""
+
+    def claim(self, db: ledger.Connection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
+        """Begin turns."""
+
+    def next_due(self, db: ledger.Connection) -> float | None:
+        """When to claim again, if no bell rings earlier."""
+
+    def began(self, claims: Sequence[ledger.Claim]) -> None:
+        """What was claimed is written, and begins."""
+
+    def ended(self, session_key: str) -> None:
+        """The session's turn here is over."""
+
+    async def rest(self) -> None:
+        """Leave what comes to others. Raises LedgerError."""
+
+
+class Backend(Protocol):
+    """Where the ledger's tables are."""
+
+    @property
+    def error(self) -> type[Exception]:
+        """What its statements raise."""
+
+    def transaction(self) -> AbstractContextManager[ledger.Connection]:
+        """One that is on the disk when the block ends, and no other meanwhile: for one thread.
+
+        Raises LedgerError in place of `error`.
+        """
+
+    async def read(self, work: Callable[[ledger.Connection], T]) -> T:
+        """What the work finds in what is committed. Raises LedgerError."""
+
+    def worker(self, database: "Database", bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
+        """A worker that takes so many turns at once; the bell rings when it may claim."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Database:
+    """The ledger. A thread writes: whatever comes before a transaction is over joins it, and shares its sync.
+
+    `bells` ring when something may be due. `news` are called with what another process tells on that subject, or with
+    nothing, where it may be anything.
+    """
+
+    def __init__(self, backend: Backend, clock: Clock) -> None:
+        self._backend = backend
+        self._clock = clock
+        self.bells: set[asyncio.Event] = set()
+        self.news: dict[str, Callable[[str], None]] = {"controls": lambda _: self.ring()}
+        self._waiting: queue.SimpleQueue[_Operation | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="denizen-ledger", daemon=True)
+        self._thread.start()
+
+    async def persist(self, work: Callable[[ledger.Connection], T], then: Callable[[T], None] = lambda _: None) -> T:
+        """As `run`, as soon as the disk allows; what has begun is done even where the caller is cancelled.
+
+        So is `then`, which gets the result. Raises LedgerTaken.
+        """
+
+        async def attempt() -> T:
+            result = await self.run(work)
+            then(result)
+            return result
+
+        return await self._patiently(lambda: run_to_completion(attempt()))
+
+    async def find(self, work: Callable[[ledger.Connection], T]) -> T:
+        """As `read`, as soon as the disk allows."""
+        return await self._patiently(lambda: self.read(work))
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await attempt()
+            except LedgerTaken:
+                raise
+            except LedgerError as error:
+                _log.error("%s Trying again.", error)
+                await self._clock.sleep(_DISK_WAIT)
+
+    async def read(self, work: Callable[[ledger.Connection], T]) -> T:
+        """What the work, which writes nothing, finds in what is committed: it waits for no writer.
+
+        Raises LedgerError, and what `work` raises.
+        """
+        return await self._backend.read(work)
+
+    async def run(self, work: Callable[[ledger.Connection], T]) -> T:
+        """Do the work, all of it or nothing; on return it is on the disk.
+
+        Raises LedgerError, and what `work` raises.
+        """
+        done: Future[T] = Future()
+        self._waiting.put(_Operation(work, done))
+        return await asyncio.wrap_future(done)
+
+    def worker(self, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
+        """Take so many turns at once for as long as the block runs; the bell rings when one may begin."""
+        return self._backend.worker(self, bell, turns)
+
+    def ring(self) -> None:
+        """Tell whoever serves that something may be due."""
+        for bell in self.bells:
+            bell.set()
+
+    def hear(self, news: str) -> None:
+        """Tell whoever waits for it: a subject, and what there is to say on it; empty: anything may be new."""
+        subject, _, said = news.partition(" ")
+        for name, heard in self.news.items():
+            if not subject or name == subject:
+                heard(said)
+
+    def close(self) -> None:
+        """Finish what waits, and let others use the backend."""
+        self._waiting.put(None)
+        self._thread.join()
+        self._backend.close()
+
+    def _work(self) -> None:
+        while (operation := self._waiting.get()) is not None:
+            self._commit(operation)
+
+    def _arriving(self) -> Iterator[_Operation]:
+        """What waits, and what comes while that is done."""
+        for _ in range(_MOST - 1):
+            try:
+                operation = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            if operation is None:
+                self._waiting.put(None)  # it ends the thread, after this transaction
+                return
+            yield operation
+
+    def _commit(self, first: _Operation) -> None:
+        batch, results = [first], list[tuple[Future[Any], Any]]()
+        try:
+            with self._backend.transaction() as db:
+                for operation in chain([first], self._arriving()):
+                    work, done = operation
+                    if not done.set_running_or_notify_cancel():
+                        continue
+                    batch.append(operation)
+                    db.execute("SAVEPOINT operation")
+                    try:
+                        results.append((done, work(db)))
+                    except self._backend.error:
+                        raise
+                    except Exception as error:  # noqa: BLE001 (the caller's own: it gets it back, and the others go on)
+                        db.execute("ROLLBACK TO operation")
+                        done.set_exception(error)
+                    db.execute("RELEASE operation")
+        except LedgerError as error:
+            for each in batch:
+                with suppress(InvalidStateError):  # it is done, or its caller was cancelled
+                    each.done.set_exception(error)
+            return
+        for done, result in results:
+            done.set_result(result)
+
+
+async def bell_or_due(bell: asyncio.Event, due: float | None, clock: Clock) -> None:
+    """Wait until the bell rings, or something is due, in seconds since the epoch (None: nothing is)."""
+    if due is None or due == float("inf"):
+        await bell.wait()
+        return
+    ringing, timer = asyncio.ensure_future(bell.wait()), asyncio.ensure_future(sleep_until(due, clock))
+    try:
+        await asyncio.wait((ringing, timer), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        ringing.cancel()
+        timer.cancel()
+
+
+async def sleep_until(due: float, clock: Clock) -> None:
+    """Wait until that time, in seconds since the epoch, also where the machine sleeps or its clock is set forward.
+
+    Where the clock is set back, return earlier: the time may be another one now.
+    """
+    while (rest := due - (before := clock.now().timestamp())) > _NAP:
+        await clock.sleep(_NAP)
+        if clock.now().timestamp() < before:
+            return
+    await clock.sleep(max(rest, 0.0))

@@ -1,0 +1,475 @@
+"""The ledger: what came in, and what overtakes it, with every statement on its tables; `outbound` has the outbox's.
+
+Each function takes an open connection in a transaction. The SQL is what SQLite and PostgreSQL have in common.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from denizen.config.redact import map_text, whole_characters
+from denizen.ports import Answer, Control, FollowUp, InboundMessage, Interrupt, Steer, Stop
+from denizen.sessions import SessionKey
+from denizen.worlds.chat.ledger.run_options import RunOptions
+from denizen.worlds.chat.settings import WhenBusy
+
+VERSION = 1
+"""Version of the tables."""
+
+SCHEMA = """
+CREATE TABLE inbox (
+    seq {serial}, channel TEXT NOT NULL, id TEXT NOT NULL, session_key TEXT NOT NULL, message TEXT NOT NULL,
+    state TEXT NOT NULL, due DOUBLE PRECISION NOT NULL DEFAULT 0, worker TEXT NOT NULL DEFAULT '',
+    attempt INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
+    reason TEXT NOT NULL DEFAULT '', over_since DOUBLE PRECISION NOT NULL DEFAULT 0,
+    UNIQUE (channel, id)
+);
+CREATE INDEX inbox_session ON inbox (session_key, state, seq);
+CREATE INDEX inbox_due ON inbox (due) WHERE state IN ('ready', 'parked');
+CREATE INDEX inbox_running ON inbox (worker) WHERE state = 'running';
+CREATE TABLE controls (
+    seq {serial}, session_key TEXT NOT NULL, kind TEXT NOT NULL, control TEXT NOT NULL, message BIGINT
+);
+CREATE TABLE outbox (
+    channel TEXT NOT NULL, chat TEXT NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, message TEXT NOT NULL,
+    state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', over_since DOUBLE PRECISION NOT NULL DEFAULT 0,
+    PRIMARY KEY (channel, chat, seq), UNIQUE (channel, id)
+);
+CREATE INDEX outbox_unsent ON outbox (channel, chat, seq) WHERE state IN ('pending', 'sending');
+CREATE TABLE cron (id TEXT PRIMARY KEY, job TEXT NOT NULL, due DOUBLE PRECISION);
+"""
+"""In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
+that are over are `done` or `failed`. `due` is when a `ready` or `parked` one may run at the earliest, in seconds since
+the epoch. A control's `message` is the row of the inbox that it was made of. In the outbox, `seq` rises in each chat.
+`over_since` is when `prune` first found a row that nothing more becomes of. A job of `cron` without `due` is disabled.
+"""
+
+OVER = frozenset({"done", "failed"})
+"""States of a message that is over."""
+
+SYSTEM = "system"
+"""The channel of messages that no person wrote: kept in their session, for its next turn to see."""
+
+ORIGIN, KEPT_IN = "denizen.origin", "denizen.kept_in"
+"""What metadata call the turn of another session that a message comes from, and the session of the chat it goes to."""
+
+IN_SIGHT = "denizen.in_sight"
+"""What metadata call the traits of what that turn had seen."""
+
+_KINDS: dict[str, type[Control]] = {
+    "answer": Answer,
+    "stop": Stop,
+    "steer": Steer,
+    "follow_up": FollowUp,
+    "interrupt": Interrupt,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+class Connection(Protocol):
+    """What the functions need of a database."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
+        """A cursor over the statement's rows."""
+
+
+class Claim(NamedTuple):
+    """A message whose turn a worker has begun.
+
+    It counts how often that was, how often it failed, and how often the process died over it.
+    """
+
+    worker: str
+    seq: int
+    message: InboundMessage
+    attempt: int
+    failures: int
+    deaths: int
+
+
+class ArrivedControl(NamedTuple):
+    """A control for the running turn of a session; `message` is the row of the inbox that it was made of, if any."""
+
+    seq: int
+    session_key: str
+    control: Control
+    message: int | None
+
+
+# The inbox
+
+
+def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") -> bool:
+    """Accept a message; False: its channel's message of that id was accepted before."""
+    key = message.session_key
+    row = db.execute(  # one statement, as a server takes its time for each
+        "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, "
+        "CASE WHEN EXISTS (SELECT 1 FROM inbox WHERE session_key = ? AND state IN "
+        "('ready', 'waiting', 'running', 'parked')) THEN 'waiting' ELSE 'ready' END) "
+        "ON CONFLICT DO NOTHING RETURNING seq, state",
+        [message.channel, message.id, key, to_json(message), key],
+    ).fetchone()
+    if row is None:
+        return False
+    seq, state = row
+    if state == "waiting" and when_busy != "queue" and _is_for_the_chat(db, key):
+        control = (Steer if when_busy == "steer" else Interrupt)(message.content, message.id)
+        _add_control(db, key, control, seq)
+    return True
+
+
+def put_run(db: Connection, message: InboundMessage, prefix: str) -> bool:
+    """Accept what is due by the clock; `prefix`, and then the time, begins the ids of its runs. False: as `put`.
+
+    Where later ones ran already, the clock was set back: it runs again.
+    """
+    number, given = 1, message
+    while not put(db, given):
+        later = "SELECT 1 FROM inbox WHERE channel = ? AND id > ? AND id < ? LIMIT 1"
+        if not db.execute(later, [message.channel, message.id, f"{prefix}~"]).fetchone():
+            return False
+        number += 1
+        given = msgspec.structs.replace(message, id=f"{message.id}#{number}")
+    return True
+
+
+def _is_for_the_chat(db: Connection, session_key: str) -> bool:
+    """Whether the reply of the session's open turn is sent: a program that waits for it keeps it to itself."""
+    row = db.execute(
+        "SELECT message FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked')", [session_key]
+    ).fetchone()
+    return row is None or RunOptions.of(_inbound(row[0])).send_response
+
+
+def put_few(db: Connection, message: InboundMessage, parent: str, most: int) -> bool:
+    """Accept a message for a subagent of `parent`, once; False: so many others of its subagents work."""
+    if len({*background(db, parent)} - {message.session_key}) >= most:
+        return False
+    put(db, message)
+    return True
+
+
+def background(db: Connection, parent: str) -> list[str]:
+    """The sessions of the subagents that work for that one in the background."""
+    found = db.execute(  # by the message that began them, too: a chat may have the name of a subagent's session
+        "SELECT DISTINCT session_key FROM inbox WHERE state IN ('ready', 'waiting', 'running', 'parked') "
+        "AND substr(session_key, 1, ?) = ? AND substr(id, 1, ?) = ?",
+        (len(parent) + 1, f"{parent}~", len(parent) + 1, f"{parent}:"),
+    )
+    return [key for (key,) in found.fetchall()]
+
+
+def say(db: Connection, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
+    """Accept a message for the turn that is open; where none is, nothing is accepted, and False is returned.
+
+    A turn that ends without having heard it leaves a message like any other.
+    """
+    if not is_busy(db, message.session_key) or not put(db, message):
+        return False
+    row = db.execute("SELECT seq FROM inbox WHERE channel = ? AND id = ?", [message.channel, message.id]).fetchone()
+    _add_control(db, message.session_key, control, row[0])
+    return True
+
+
+def is_busy(db: Connection, session_key: str, prefix: str = "") -> bool:
+    """Whether a message of the session, whose id begins with `prefix`, waits, runs or is parked."""
+    found = db.execute(
+        "SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'waiting', 'running', 'parked') "
+        "AND substr(id, 1, ?) = ? LIMIT 1",
+        [session_key, len(prefix), prefix],
+    )
+    return found.fetchone() is not None
+
+
+def accepted_key(db: Connection, channel: str, message_id: str) -> str:
+    """The session of the channel's message of that id; empty where none was accepted."""
+    row = db.execute("SELECT session_key FROM inbox WHERE channel = ? AND id = ?", [channel, message_id]).fetchone()
+    return row[0] if row else ""
+
+
+def parked(db: Connection, session_key: str) -> InboundMessage | None:
+    """The message whose turn waits in that session."""
+    row = db.execute("SELECT message FROM inbox WHERE session_key = ? AND state = 'parked'", [session_key]).fetchone()
+    return _inbound(row[0]) if row else None
+
+
+def counts(db: Connection) -> dict[str, dict[str, int]]:
+    """How many rows the inbox and the outbox have, by state."""
+    inbox = db.execute("SELECT state, COUNT(*) FROM inbox GROUP BY state").fetchall()
+    outbox = db.execute("SELECT state, COUNT(*) FROM outbox GROUP BY state").fetchall()
+    return {"inbox": dict(inbox), "outbox": dict(outbox)}
+
+
+def open_counts(db: Connection) -> dict[str, dict[str, int]]:
+    """As `counts`, of the states in which something is still to be done: what is over is not looked at."""
+    # What runs has a worker: said here, SQLite finds it by its index.
+    inbox = db.execute(
+        "SELECT state, COUNT(*) FROM inbox WHERE state IN ('ready', 'parked') GROUP BY state "
+        "UNION ALL SELECT 'running', COUNT(*) FROM inbox WHERE state = 'running' AND worker > '' "
+        "UNION ALL SELECT 'waiting', COUNT(*) FROM inbox WHERE state = 'waiting' AND session_key IN "
+        "(SELECT session_key FROM inbox WHERE state IN ('ready', 'parked') "
+        "UNION ALL SELECT session_key FROM inbox WHERE state = 'running' AND worker > '')"
+    ).fetchall()
+    outbox = db.execute(
+        "SELECT state, COUNT(*) FROM outbox WHERE state IN ('pending', 'sending') GROUP BY state"
+    ).fetchall()
+    return {"inbox": dict(inbox), "outbox": dict(outbox)}
+
+
+def latest(db: Connection, session_key: str) -> InboundMessage | None:
+    """The session's message that came last from a chat."""
+    row = db.execute(
+        "SELECT message FROM inbox WHERE session_key = ? AND channel <> ? ORDER BY seq DESC LIMIT 1",
+        [session_key, SYSTEM],
+    ).fetchone()
+    return _inbound(row[0]) if row else None
+
+
+def origin_of(session_key: str, channel: str, chat: str) -> str:
+    """What to call a turn of that session, for that chat, where its words are read in another chat."""
+    key = SessionKey.parse(session_key)
+    return {"cron": f"cron job {key.peer}", "heartbeat": "the heartbeat"}.get(key.channel, f"chat {channel}:{chat}")
+
+
+def folded_sessions(db: Connection) -> list[tuple[str, str]]:
+    """Sessions whose key an earlier version folded to lower case, and the key of the chat that wrote in each last."""
+    rows = db.execute(
+        "SELECT session_key, message FROM inbox WHERE seq IN "
+        "(SELECT MAX(seq) FROM inbox WHERE channel <> ? GROUP BY session_key)",
+        [SYSTEM],
+    ).fetchall()
+    found = list[tuple[str, str]]()
+    for key, text in rows:
+        said, kept = _inbound(text), SessionKey.parse(key)
+        is_folded = kept.channel == said.channel != "cli" and said.chat.strip() and said.chat != kept.peer
+        if is_folded and SessionKey.typed(said.chat).peer == kept.peer:
+            found.append((key, str(replace(kept, peer=said.chat))))
+    return found
+
+
+def rename_session(db: Connection, old: str, new: str) -> None:
+    """Give all that is in the ledger for a session to another one."""
+    names = [f'"{old}"', f'"{new}"']  # whole strings of JSON
+    db.execute(
+        "UPDATE inbox SET session_key = ?, message = REPLACE(message, ?, ?) WHERE session_key = ?", [new, *names, old]
+    )
+    db.execute("UPDATE controls SET session_key = ? WHERE session_key = ?", [new, old])
+    db.execute("UPDATE outbox SET message = REPLACE(message, ?, ?) WHERE message LIKE ?", [*names, f"%{names[0]}%"])
+    db.execute("UPDATE cron SET job = REPLACE(job, ?, ?)", names)
+
+
+# Turns
+
+
+def claim(db: Connection, worker: str, now: float, most: int) -> list[Claim]:
+    """Begin the turns that are due, those that have waited longest first, and `most` at a time."""
+    rows = db.execute(
+        "UPDATE inbox SET state = 'running', worker = ?, attempt = attempt + 1 WHERE seq IN "
+        "(SELECT seq FROM inbox WHERE state IN ('ready', 'parked') AND due <= ? ORDER BY due, seq LIMIT ?) "
+        "RETURNING seq, message, attempt, failures, deaths",
+        [worker, now, most],
+    ).fetchall()
+    return claims(worker, rows)
+
+
+def claims(worker: str, rows: Iterable[tuple[int, str, int, int, int]]) -> list[Claim]:
+    """Rows of `seq, message, attempt, failures, deaths` that a worker has claimed, in their order."""
+    return [Claim(worker, seq, _inbound(message), *counts) for seq, message, *counts in sorted(rows)]
+
+
+def next_due(db: Connection) -> float | None:
+    """When the next turn is due; None: there is none."""
+    return db.execute("SELECT MIN(due) FROM inbox WHERE state IN ('ready', 'parked')").fetchone()[0]
+
+
+def bring_forward(db: Connection, latest: float) -> None:
+    """Let no turn that is to be tried again wait longer than until then."""
+    db.execute(
+        "UPDATE inbox SET due = ? WHERE state IN ('ready', 'parked') AND state = 'ready' AND due > ?", [latest, latest]
+    )
+
+
+def finish(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], state: str, reason: str = "") -> bool:
+    """End a turn as `done` or `failed`; the session's next message is ready. False: the worker has lost the turn."""
+    key = _leave(db, turn, state, 0.0, reason)
+    if not key:
+        return False
+    for said in heard:
+        if said.message is not None:
+            db.execute("UPDATE inbox SET state = 'done' WHERE seq = ? AND state = 'waiting'", [said.message])
+    db.execute("DELETE FROM controls WHERE session_key = ?", [key])
+    db.execute(
+        "UPDATE inbox SET state = 'ready' WHERE seq = "
+        "(SELECT MIN(seq) FROM inbox WHERE session_key = ? AND state = 'waiting')",
+        [key],
+    )
+    return True
+
+
+def park(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], until: float) -> bool:
+    """Let a turn wait for an answer until then; what it goes on after, and hasn't heard, makes it ready.
+
+    False: as `finish`.
+    """
+    key = _leave(db, turn, "parked", until)
+    if key:
+        _remove_controls(db, [said for said in heard if said.message is None])
+        answered = db.execute(
+            "SELECT 1 FROM controls WHERE session_key = ? AND kind IN ('answer', 'stop', 'interrupt') AND seq > ? "
+            "LIMIT 1",
+            [key, max((said.seq for said in heard), default=0)],
+        ).fetchone()
+        if answered:
+            _wake(db, key)
+    return bool(key)
+
+
+def retry(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], due: float, *, failed: bool = True) -> bool:
+    """Let a turn that failed, or couldn't begin, run again then. False: as `finish`."""
+    key = _leave(db, turn, "ready", due)
+    if key:
+        db.execute("UPDATE inbox SET failures = failures + ? WHERE seq = ?", [int(failed), turn.seq])
+        _remove_controls(db, _used_up(heard))
+    return bool(key)
+
+
+def release(db: Connection, worker: str, heard: Sequence[ArrivedControl]) -> None:
+    """Give back the turns of a worker that was cancelled."""
+    rows = db.execute(
+        "UPDATE inbox SET state = 'ready', worker = '', due = 0 WHERE worker = ? AND state = 'running' "
+        "RETURNING session_key",
+        [worker],
+    ).fetchall()
+    _remove_controls(db, _used_up(said for said in heard if (said.session_key,) in rows))
+
+
+def release_dead(db: Connection) -> None:
+    """Give back the turns of workers that died: for a database that nobody else uses."""
+    db.execute(
+        "UPDATE inbox SET state = 'ready', worker = '', due = 0, deaths = deaths + 1 WHERE state = 'running'", []
+    )
+
+
+def _leave(db: Connection, turn: Claim, state: str, due: float, reason: str = "") -> str:
+    """Take a turn from its worker; its session's key, or nothing where it isn't the worker's any more."""
+    row = db.execute(
+        "UPDATE inbox SET state = ?, due = ?, reason = ?, worker = '' "
+        "WHERE seq = ? AND worker = ? AND attempt = ? AND state = 'running' RETURNING session_key",
+        [state, due, reason, turn.seq, turn.worker, turn.attempt],
+    ).fetchone()
+    return row[0] if row else ""
+
+
+# Controls
+
+
+def control(db: Connection, session_key: str, given: Control) -> bool:
+    """Hand a control to the session's turn; False: there is none, and it is dropped."""
+    if not is_busy(db, session_key):
+        return False
+    _add_control(db, session_key, given, None)
+    return True
+
+
+def control_parked(db: Connection, session_key: str, given: Sequence[Control]) -> bool:
+    """Hand controls to the session's parked turn, all at once; False: there is none, and they are dropped."""
+    if parked(db, session_key) is None:
+        return False
+    for each in given:
+        _add_control(db, session_key, each, None)
+    _wake(db, session_key)
+    return True
+
+
+def controls_for(db: Connection, worker: str) -> list[ArrivedControl]:
+    """The controls of the worker's turns, in the order in which they came."""
+    rows = db.execute(
+        "SELECT seq, session_key, kind, control, message FROM controls WHERE session_key IN "
+        "(SELECT session_key FROM inbox WHERE worker = ? AND state = 'running') ORDER BY seq",
+        [worker],
+    ).fetchall()
+    return [
+        ArrivedControl(seq, key, msgspec.json.decode(given, type=_KINDS[kind]), message)
+        for seq, key, kind, given, message in rows
+    ]
+
+
+def _add_control(db: Connection, session_key: str, given: Control, message: int | None) -> None:
+    db.execute(
+        "INSERT INTO controls (session_key, kind, control, message) VALUES (?, ?, ?, ?)",
+        [session_key, _NAMES[type(given)], to_json(given), message],
+    )
+    if isinstance(given, Answer | Stop | Interrupt):  # a parked turn goes on after these
+        _wake(db, session_key)
+
+
+def _wake(db: Connection, session_key: str) -> None:
+    db.execute("UPDATE inbox SET state = 'ready', due = 0 WHERE session_key = ? AND state = 'parked'", [session_key])
+
+
+def _remove_controls(db: Connection, used_up: Iterable[ArrivedControl]) -> None:
+    """Keep the others for the next attempt."""
+    for said in used_up:
+        db.execute("DELETE FROM controls WHERE seq = ?", [said.seq])
+
+
+def _used_up(heard: Iterable[ArrivedControl]) -> list[ArrivedControl]:
+    """What an attempt that came to nothing doesn't leave to the next: all but answers, and what messages said."""
+    return [said for said in heard if said.message is None and not isinstance(said.control, Answer)]
+
+
+# What is over
+
+
+def prune(db: Connection, now: float, keep: float) -> None:
+    """Remove what has been over for `keep` seconds. The last row of each chat of the outbox stays, for its number."""
+    db.execute("DELETE FROM inbox WHERE state IN ('done', 'failed') AND over_since BETWEEN 1 AND ?", [now - keep])
+    db.execute(
+        "DELETE FROM outbox WHERE state NOT IN ('pending', 'sending') AND over_since BETWEEN 1 AND ? AND seq < (SELECT "
+        "MAX(later.seq) FROM outbox AS later WHERE later.channel = outbox.channel AND later.chat = outbox.chat)",
+        [now - keep],
+    )
+    db.execute("UPDATE inbox SET over_since = ? WHERE state IN ('done', 'failed') AND over_since = 0", [now])
+    db.execute("UPDATE outbox SET over_since = ? WHERE state NOT IN ('pending', 'sending') AND over_since = 0", [now])
+
+
+# Cron jobs
+
+
+def jobs(db: Connection) -> list[tuple[str, float | None]]:
+    """The jobs, and when each is due."""
+    return db.execute("SELECT job, due FROM cron ORDER BY due, id").fetchall()
+
+
+def add_job(db: Connection, job_id: str, job: str, due: float) -> None:
+    """Keep a job; one of an id that is there already is that one."""
+    db.execute("INSERT INTO cron (id, job, due) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [job_id, job, due])
+
+
+def set_due(db: Connection, job_id: str, due: float | None) -> None:
+    """Say when a job is due; None: never."""
+    db.execute("UPDATE cron SET due = ? WHERE id = ?", [due, job_id])
+
+
+def remove_job(db: Connection, job_id: str) -> None:
+    """Forget a job."""
+    db.execute("DELETE FROM cron WHERE id = ?", [job_id])
+
+
+def next_job(db: Connection) -> float | None:
+    """When the next job is due; None: there is none."""
+    return db.execute("SELECT MIN(due) FROM cron", []).fetchone()[0]
+
+
+def to_json(value: msgspec.Struct) -> str:
+    """A value as the tables keep it."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # half a character, as in an error that names a file
+        return msgspec.json.encode(map_text(value, whole_characters)).decode()
+
+
+def _inbound(text: str) -> InboundMessage:
+    return msgspec.json.decode(text, type=InboundMessage)

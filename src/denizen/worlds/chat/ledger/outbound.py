@@ -1,0 +1,182 @@
+"""What goes out: every statement on the ledger's outbox, in the terms of `ledger`."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from denizen.config.redact import whole_characters
+from denizen.ports import Answer, Control, InboundMessage, OutboundMessage
+from denizen.sessions import SessionKey
+from denizen.sessions.key import bounded
+from denizen.worlds.chat.ledger.ledger import (
+    IN_SIGHT,
+    KEPT_IN,
+    ORIGIN,
+    SYSTEM,
+    Connection,
+    background,
+    control,
+    put,
+    to_json,
+)
+from denizen.worlds.chat.ledger.questions import CALL, MAX_ID_CHARS, with_word
+from denizen.worlds.chat.ledger.run_options import RunOptions
+
+OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
+"""`kept` isn't sent: whoever asked reads it here."""
+
+POLLED = frozenset({"http", "cli"})
+"""Channels whose replies are fetched: in the outbox, they have arrived."""
+
+ALSO = "also_in_reply_to"
+"""What a reply's metadata call the messages that its turn heard while it ran."""
+
+
+class Reply(NamedTuple):
+    """A row of the outbox."""
+
+    seq: int
+    message: OutboundMessage
+    state: OutboxState
+    reason: str
+
+
+def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState | None = None) -> None:
+    """Keep a message for its chat, after the earlier ones; one of an id that is there already is that one.
+
+    Without a state it is to be sent, if it is for anybody, and has arrived where its channel is `POLLED`.
+
+    One with an `ORIGIN` is kept in the chat's session, too, ahead of whatever the person answers.
+    """
+    state = state or ("kept" if not message.send else "sent" if message.channel in POLLED else "pending")
+    if origin := message.metadata.get(ORIGIN):
+        key = message.metadata.get(KEPT_IN) or session_of_chat(db, message.channel, message.chat)
+        message = replace(message, metadata={**message.metadata, KEPT_IN: key})
+    if CALL in message.metadata:
+        message = with_word(db, message)
+    chat = bounded(message.chat, MAX_ID_CHARS)
+    is_kept_elsewhere = bool(origin) and state != "kept" and message.metadata[KEPT_IN] != message.session_key
+    added = db.execute(
+        "INSERT INTO outbox (channel, chat, seq, id, message, state) "  # noqa: S608 (both forms are ours)
+        "SELECT ?, ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ? FROM outbox WHERE channel = ? AND chat = ? "
+        f"ON CONFLICT DO NOTHING {'RETURNING seq' if is_kept_elsewhere else ''}",
+        [message.channel, chat, message.id, to_json(message), state, message.channel, chat],
+    )
+    if is_kept_elsewhere and added.fetchone():
+        text = "\n".join((f"You sent this here, from {origin}:", message.content, *message.media))
+        key, same_id = message.metadata[KEPT_IN], f"{message.channel}:{message.id}"
+        seen = {name: traits for name, traits in message.metadata.items() if name == IN_SIGHT}
+        put(db, InboundMessage(SYSTEM, message.chat, origin, text, key, metadata=seen, id=same_id))
+
+
+def session_of_chat(db: Connection, channel: str, chat: str) -> str:
+    """The session of a chat: that of what it was sent last, else the usual one of a chat of that name."""
+    row = db.execute(
+        "SELECT message FROM outbox WHERE channel = ? AND chat = ? AND state <> 'kept' ORDER BY seq DESC LIMIT 1",
+        [channel, bounded(chat, MAX_ID_CHARS)],
+    ).fetchone()
+    sent = _outbound(row[0]) if row else None
+    key = sent.metadata.get(KEPT_IN) or sent.session_key if sent else ""
+    return key or str(SessionKey.of_chat(chat, channel))
+
+
+def reply_id(message_id: str) -> str:
+    """The id of the reply to a message: writing it twice is one row."""
+    return f"{message_id}:reply"
+
+
+def reply_to(message: InboundMessage, text: str, heard: Sequence[str] = ()) -> OutboundMessage:
+    """The reply to a message, and to others that its turn has `heard`, by id; it comes from where the message does."""
+    metadata = {name: message.metadata[name] for name in (ORIGIN, KEPT_IN, IN_SIGHT) if name in message.metadata}
+    if also := [each for each in heard if each != message.id]:
+        metadata[ALSO] = also
+    return OutboundMessage(
+        *(message.channel, message.chat, text, message.session_key, message.id),
+        metadata=metadata,
+        id=reply_id(message.id),
+    )
+
+
+def apology(message: InboundMessage, why: str) -> OutboundMessage:
+    """The reply to a message that is given up."""
+    return reply_to(message, f"I could not answer this message. {why}")
+
+
+def replies(db: Connection, channel: str, chat: str, after: int, most: int, *, last: bool = False) -> list[Reply]:
+    """What was sent to a chat, or is to be, after number `after`: the first so many of them, or the `last`."""
+    rows = db.execute(
+        "SELECT seq, message, state, reason FROM outbox WHERE channel = ? AND chat = ? "  # noqa: S608 (the order is ours)
+        f"AND seq > ? AND state <> 'kept' ORDER BY seq {'DESC' if last else 'ASC'} LIMIT ?",
+        [channel, bounded(chat, MAX_ID_CHARS), after, most],
+    ).fetchall()
+    return [Reply(seq, _outbound(message), state, reason) for seq, message, state, reason in sorted(rows)]
+
+
+def unsent(db: Connection) -> list[Reply]:
+    """The first message of each chat that is to be sent."""
+    rows = db.execute(
+        "SELECT seq, message, state, reason FROM outbox WHERE state IN ('pending', 'sending') "
+        "ORDER BY channel, chat, seq"
+    ).fetchall()
+    first: dict[tuple[str, str], Reply] = {}
+    for seq, encoded, state, reason in rows:
+        message = _outbound(encoded)
+        first.setdefault((message.channel, message.chat), Reply(seq, message, state, reason))
+    return [*first.values()]
+
+
+def mark_outbound(db: Connection, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
+    """Say what became of a message."""
+    db.execute(
+        "UPDATE outbox SET state = ?, reason = ? WHERE channel = ? AND id = ?",
+        [state, whole_characters(reason), message.channel, message.id],
+    )
+
+
+def obey(
+    db: Connection,
+    message: InboundMessage,
+    session_key: str,
+    given: Control | None,
+    otherwise: str,
+    *,
+    subagents: bool = False,
+) -> bool:
+    """Accept a message that is a command: a control for that session, in no turn of its own. False: as `put`.
+
+    `subagents`: it stops those in the session's background, too. Where there is nothing to control, `otherwise` is its
+    reply; an answer to another session, whose reply may go to another chat, is confirmed.
+    """
+    row = db.execute(
+        "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, 'done') "
+        "ON CONFLICT DO NOTHING RETURNING seq",
+        [message.channel, message.id, message.session_key, to_json(message)],
+    ).fetchone()
+    if row is None:
+        return False
+    stopped = [control(db, key, given) for key in background(db, session_key)] if given and subagents else []
+    if not (given and control(db, session_key, given)):
+        words = "Stopped." if stopped else otherwise
+    elif isinstance(given, Answer) and session_key != message.session_key:
+        words = "Approved." if given.allow else "Denied."
+    else:
+        return True
+    reply = replace(reply_to(message, words), send=RunOptions.of(message).send_response)
+    add_outbound(db, reply)
+    return True
+
+
+def outcome(db: Connection, message: InboundMessage) -> tuple[str, str]:
+    """The state of a message, and its reply: empty where another message's answers it, too."""
+    found = [message.channel, message.id]
+    row = db.execute("SELECT state FROM inbox WHERE channel = ? AND id = ?", found).fetchone()
+    reply = db.execute(
+        "SELECT message FROM outbox WHERE channel = ? AND id = ?", [message.channel, reply_id(message.id)]
+    ).fetchone()
+    return row[0] if row else "", _outbound(reply[0]).content if reply else ""
+
+
+def _outbound(text: str) -> OutboundMessage:
+    return msgspec.json.decode(text, type=OutboundMessage)

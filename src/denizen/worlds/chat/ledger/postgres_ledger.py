@@ -1,0 +1,186 @@
+"""The ledger on a PostgreSQL server, for the gateway and any number of workers."""
+
+import asyncio
+import functools
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import psycopg
+from procrastinate.schema import SchemaManager
+
+from denizen.errors import ConfigError
+from denizen.runtime.postgres import PostgresDatabase, is_open
+from denizen.sessions.tables import SharedTables
+from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger.bells import NEWS, QUEUE, TASK, channel_of, working
+from denizen.worlds.chat.ledger.database import USUAL, Database, LedgerError, LedgerTaken, T, Timing, Worker
+
+if TYPE_CHECKING:
+    from typing import LiteralString
+
+_WRITER = 0x64656E6C656467
+"""The advisory lock of the process that writes: one at a time, so that the statements mean what they do in a file."""
+_GATEWAY = 0x64656E67617465
+"""The advisory lock of the gateway, which its connection holds."""
+_LOCK_TRIES, _LOCK_WAIT = 10, 0.1
+_UNKNOWN = "unknown"
+"""The name of what had the lock when it was tried, and has let it go since."""
+_SETTINGS = """
+SET idle_in_transaction_session_timeout = '5s';
+SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2
+"""
+"""A process that is paused while it writes, or a machine that is gone, holds up the others no longer than that."""
+_RINGING = f"""
+CREATE FUNCTION denizen_ring() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM procrastinate_defer_jobs_v1(ARRAY[ROW(
+        '{QUEUE}', '{TASK}', 0, NULL, NULL, jsonb_build_object('session_key', NEW.session_key),
+        to_timestamp(NULLIF(NEW.due, 0))
+    )]::procrastinate_job_to_defer_v1[]);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER inbox_ring AFTER INSERT OR UPDATE OF state, due ON inbox FOR EACH ROW
+    WHEN (NEW.state IN ('ready', 'parked') AND NEW.due < 'infinity') EXECUTE FUNCTION denizen_ring();
+
+CREATE FUNCTION denizen_news() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('{NEWS}', TG_TABLE_NAME);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER controls_news AFTER INSERT ON controls FOR EACH STATEMENT EXECUTE FUNCTION denizen_news();
+CREATE TRIGGER cron_news AFTER INSERT OR UPDATE OR DELETE ON cron FOR EACH STATEMENT EXECUTE FUNCTION denizen_news();
+
+CREATE FUNCTION denizen_outbox_news() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN  -- a payload has a limit; who waits looks now and then anyway
+    PERFORM pg_notify('{NEWS}', 'outbox ' || left(json_build_array(NEW.channel, NEW.chat)::text, 1500));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER outbox_news AFTER INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION denizen_outbox_news();
+"""
+"""Whatever makes a message ready rings for its turn; controls, replies and cron jobs are news to every process."""
+
+
+async def notify(tables: SharedTables, subject: str, words: Sequence[str]) -> None:
+    """Tell the processes that have to do with a subject, in one transaction. Raises SessionError."""
+    await tables.fetch(
+        "SELECT pg_notify(%(channel)s, %(subject)s || ' ' || said) FROM unnest(%(words)s::text[]) AS said",
+        channel=channel_of(subject),
+        subject=subject,
+        words=[*words],
+    )
+
+
+class PostgresLedger:
+    """The tables in the database of that URL; with `sole` for its one gateway, which another one can't be meanwhile.
+
+    Raises ConfigError where it can't be used, or has a gateway.
+    """
+
+    error = psycopg.Error
+
+    def __init__(self, url: str, *, sole: bool = False, timing: Timing = USUAL) -> None:
+        self._server = PostgresDatabase(url)
+        self._sole = sole
+        self._id = secrets.token_hex(4)  # two containers may have the same name and process
+        kind, where = "gateway" if sole else "worker", f"process {os.getpid()} on {socket.gethostname()}"
+        self._name = f"denizen {kind} {self._id}, {where}"  # of which the server keeps the beginning
+        self._timing = timing
+        self._readers = ThreadPoolExecutor(1, "denizen-ledger-reader")
+        self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
+        with self._server.explained(ConfigError):
+            self._server.prepare("procrastinate", SchemaManager.get_schema())
+            schema = ledger.SCHEMA.format(serial="BIGSERIAL PRIMARY KEY") + _RINGING
+            self._server.prepare("ledger", cast("LiteralString", schema))
+            self._db = self._connect()
+            for _ in range(_LOCK_TRIES):  # one that was killed may hold it for a moment
+                if not (other := self._other_gateway(self._db)):
+                    return
+                time.sleep(_LOCK_WAIT)
+        self._db.close()
+        raise ConfigError(
+            f"The database at {self._server.name} has a gateway already ({other}). Stop that one first; more turns at "
+            "once run in `denizen worker`."
+        )
+
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        db = self._server.connect()
+        db.execute(_SETTINGS)
+        db.execute("SELECT set_config('application_name', %s, false)", [self._name])
+        return db
+
+    def _connect_again(self) -> None:
+        """Replace a connection that is over, and with it the lock of the gateway. Raises LedgerError without it."""
+        with ExitStack() as opened:
+            db = opened.enter_context(self._connect())
+            if other := self._other_gateway(db):
+                where = f"The database at {self._server.name}"
+                if other == _UNKNOWN or self._id in other:
+                    raise LedgerError(f"{where} has only just given up this gateway's last connection, or hasn't yet.")
+                raise LedgerTaken(
+                    f"{where} has another gateway ({other}), which began while this one had no connection. This one "
+                    "ends; its turns and messages are the other's."
+                )
+            opened.pop_all()
+        self._db = db
+
+    def _other_gateway(self, db: psycopg.Connection[tuple[Any, ...]]) -> str:
+        """The name of what keeps the owner of the connection from being the gateway; empty: nothing does."""
+        if not self._sole or db.execute("SELECT pg_try_advisory_lock(%s)", [_GATEWAY]).fetchone() == (True,):
+            return ""
+        name = db.execute(
+            "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid) "
+            "WHERE locktype = 'advisory' AND granted AND datname = current_database() "
+            "AND (classid::bigint << 32) + objid::bigint = %s",
+            [_GATEWAY],
+        ).fetchone()
+        return name[0] if name else _UNKNOWN
+
+    @contextmanager
+    def transaction(self) -> Generator[ledger.Connection]:
+        with self._server.explained(LedgerError):
+            if not is_open(self._db):
+                self._connect_again()
+            # In a pipeline a statement waits for the server only where its rows are looked at.
+            with self._db.pipeline(), self._db.transaction():
+                self._db.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITER])
+                yield _Connection(self._db)
+
+    async def read(self, work: Callable[[ledger.Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+
+    def _read(self, work: Callable[[ledger.Connection], T]) -> T:
+        with self._server.explained(LedgerError):
+            if self._reader is None or not is_open(self._reader):
+                self._reader = self._server.connect()
+            return work(_Connection(self._reader))
+
+    def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
+        return working(self._server, database, bell, turns, self._timing)
+
+    def close(self) -> None:
+        self._readers.shutdown()
+        if self._reader:
+            self._reader.close()
+        self._db.close()
+
+
+class _Connection:
+    """Takes the ledger's statements."""
+
+    def __init__(self, db: psycopg.Connection[tuple[Any, ...]]) -> None:
+        self._db = db
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
+        storable = [each.replace("\0", "�") if isinstance(each, str) else each for each in parameters]
+        return self._db.execute(_with_percent(sql), storable)
+
+
+@functools.cache
+def _with_percent(sql: str) -> "LiteralString":
+    return cast("LiteralString", sql.replace("?", "%s"))

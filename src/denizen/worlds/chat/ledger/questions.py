@@ -1,0 +1,171 @@
+"""Questions in a chat: the short word that each one shows, and which one an answer means."""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from denizen.ports import Answer, InboundMessage, OutboundMessage
+from denizen.sessions.key import bounded
+from denizen.worlds.chat.ledger.ledger import Connection
+
+CALL = "call_id"
+"""What a question's metadata call the call that waits for its answer."""
+WORD, ASKED_AT, ANSWERED_BY, ASKS = "word", "asked_at", "answered_by", "asks"
+"""What they call its word, when it was asked (seconds since the epoch), who may answer besides the owner
+(`channel:sender`), and the question without how to answer it."""
+SEEN = "denizen.text.seen"
+"""What an answer's metadata call the number of the last reply that its sender was shown, where that is known."""
+MAX_ID_CHARS = 500
+"""Characters that the tables' indexes take of an id from outside, however it is encoded."""
+NOTHING_WAITS = "Nothing waits here for an approval."
+
+_WORDS = [f"{letter}{digit}" for letter in "abcdefghijklmnopqrstuvwxyz" for digit in range(10)]
+_YES = re.compile(r"yes(?:\s+(?P<word>[a-z]\d))?[.!]?", re.IGNORECASE)
+_COMMAND = re.compile(
+    r"/(?P<verdict>approve|deny)(?:\s+(?P<word>[a-z]\d)(?=\s|$))?(?:\s+(?P<text>.*))?", re.IGNORECASE | re.DOTALL
+)
+_DAY_S = 86_400.0
+_SHOWN_CHARS = 300
+
+MayAnswer = Callable[[OutboundMessage], bool]
+
+
+class OpenQuestion(NamedTuple):
+    """A question that waits, and whether whoever answers was shown it."""
+
+    message: OutboundMessage
+    shown: bool
+
+    @property
+    def word(self) -> str:
+        """Its word; empty where an earlier version asked it."""
+        return str(self.message.metadata.get(WORD, ""))
+
+    @property
+    def line(self) -> str:
+        """What it would run, in a line."""
+        text = " ".join(str(self.message.metadata.get(ASKS, self.message.content)).split())
+        return f"{self.word}: {text[:_SHOWN_CHARS]}"
+
+
+class Reading(NamedTuple):
+    """What a message says to the questions of its chat: an answer to a session's, or else what to reply."""
+
+    reply: str = ""
+    session_key: str = ""
+    answer: Answer | None = None
+
+
+def with_word(db: Connection, question: OutboundMessage) -> OutboundMessage:
+    """The question with how to answer it, by a word that its chat wasn't shown for a day."""
+    now, used = question.metadata[ASKED_AT], dict[str, float]()
+    for _, each, _ in _asked(db, question.channel, question.chat):
+        used[each.metadata.get(WORD, "")] = each.metadata.get(ASKED_AT, 0.0)
+    start = int(hashlib.sha256(question.id.encode(errors="replace")).hexdigest(), 16) % len(_WORDS)
+    words = [*_WORDS[start:], *_WORDS[:start]]
+    unused = (each for each in words if now - used.get(each, 0.0) >= _DAY_S)
+    word = next(unused, None) or min(words, key=lambda each: used.get(each, 0.0))
+    text = f"{question.content}\n\nAnswer /approve {word}, or /deny {word} and why."
+    return replace(question, content=text, metadata={**question.metadata, WORD: word, ASKS: question.content})
+
+
+def open_questions(db: Connection, channel: str, chat: str, seen: float = float("inf")) -> list[OpenQuestion]:
+    """The questions to a chat that sessions are parked with; those up to number `seen` may have been shown."""
+    parked = db.execute(  # said so, SQLite finds them by its index
+        "SELECT session_key, id FROM inbox WHERE state IN ('ready', 'parked') AND state = 'parked'"
+    ).fetchall()
+    if not parked:
+        return []
+    messages, last = dict(parked), dict[str, OpenQuestion]()
+    for seq, each, state in _asked(db, channel, chat):
+        if messages.get(each.session_key) == each.in_reply_to:
+            last[each.session_key] = OpenQuestion(each, state == "sent" and seq <= seen)
+    return [*last.values()]
+
+
+def asked_by(db: Connection, message: InboundMessage, call_id: str) -> list[OpenQuestion]:
+    """The question about a call that the turn of a message waits with, in whatever chat it was asked."""
+    rows = db.execute("SELECT message FROM outbox WHERE id = ?", [question_id(message, call_id)]).fetchall()
+    return [OpenQuestion(msgspec.json.decode(text, type=OutboundMessage), shown=True) for (text,) in rows]
+
+
+def question_id(message: InboundMessage, call_id: str) -> str:
+    """The id of what a message's turn asks about a call: asked twice, it is one row."""
+    return f"{message.id}:ask:{call_id}"
+
+
+def may_be_answer(text: str) -> bool:
+    """Whether a message is a plain yes, or an answer by a command."""
+    return bool(_YES.fullmatch(text.strip()) or _COMMAND.fullmatch(text.strip()))
+
+
+def read_answer(db: Connection, message: InboundMessage, may_answer: MayAnswer) -> Reading | None:
+    """What a message says to the questions of its chat; None: it is a message like any other."""
+    found = open_questions(db, message.channel, message.chat, message.metadata.get(SEEN, float("inf")))
+    reading = choose(found, message.content, may_answer)
+    if reading is None and (match := _YES.fullmatch(message.content.strip())) and (word := match["word"]):
+        asked = (each.metadata.get(WORD) for _, each, _ in _asked(db, message.channel, message.chat))
+        return Reading(_not_open(word, [])) if word.lower() in asked else None
+    return reading
+
+
+def choose(found: Sequence[OpenQuestion], text: str, may_answer: MayAnswer) -> Reading | None:
+    """Which of the open questions an answer means; None: a plain yes where there is nothing to say yes to."""
+    text = text.strip()
+    match = _YES.fullmatch(text) or _COMMAND.fullmatch(text)
+    if match is None:
+        return None
+    parts = match.groupdict("")
+    is_command, word = "verdict" in parts, parts["word"].lower()
+    mine = [each for each in found if may_answer(each.message)]
+    if not mine:
+        not_yours = "Only the owner, or the one who asked for it, may answer what waits here."
+        return Reading(not_yours if found else _not_open(word, []) if word else NOTHING_WAITS) if is_command else None
+    meant = [each for each in found if each.word == word] if word else found
+    if len(meant) != 1 or not (word or meant[0].shown) or meant[0] not in mine:
+        return Reading(_not_open(word, mine) if word else _listed("Say which one you mean:", mine))
+    question = meant[0].message
+    allow = parts.get("verdict", "approve").lower() == "approve"
+    return Reading("", question.session_key, Answer(question.metadata[CALL], allow, parts.get("text", "").strip()))
+
+
+def waiting_text(db: Connection, message: InboundMessage) -> tuple[str, str]:
+    """What to reply to a message whose session waits for an answer, and what that is about; empty: it doesn't."""
+    parked = db.execute(
+        "SELECT id FROM inbox WHERE session_key = ? AND state = 'parked'", [message.session_key]
+    ).fetchone()
+    if not parked:
+        return "", ""
+    here = [
+        each
+        for each in open_questions(db, message.channel, message.chat)
+        if each.message.session_key == message.session_key
+    ]
+    if not here:
+        words = "Your message waits: the owner has to answer a question of an earlier turn of this chat first."
+        return words, parked[0]
+    return _listed("Your message waits for an answer to this:", here), here[-1].message.id
+
+
+def _asked(db: Connection, channel: str, chat: str) -> list[tuple[int, OutboundMessage, str]]:
+    """The questions that went to a chat, in order: number, message and state."""
+    rows = db.execute(
+        "SELECT seq, message, state FROM outbox WHERE channel = ? AND chat = ? AND message LIKE ? ORDER BY seq",
+        [channel, bounded(chat, MAX_ID_CHARS), f'%"{CALL}":%'],
+    ).fetchall()
+    read = ((seq, msgspec.json.decode(text, type=OutboundMessage), state) for seq, text, state in rows)
+    return [row for row in read if CALL in row[1].metadata]
+
+
+def _not_open(word: str, others: Sequence[OpenQuestion]) -> str:
+    return _listed(f"{word} isn't open. Open:", others) if others else f"{word} isn't open."
+
+
+def _listed(head: str, found: Sequence[OpenQuestion]) -> str:
+    """The questions, and how to answer them."""
+    word = found[0].word
+    return "\n".join((head, *(each.line for each in found), f"\nAnswer /approve {word}, or /deny {word} and why."))

@@ -1,0 +1,124 @@
+"""The ledger in an SQLite file, for one process alone."""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from denizen.config.home import private_folder
+from denizen.config.lock_file import lock
+from denizen.errors import ConfigError
+from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger.database import Database, LedgerError, T
+from denizen.worlds.chat.ledger.ledger import Claim, Connection
+
+BUSY = (
+    "A gateway is running on this home already (process {holder}). Stop that one first, or choose another home with "
+    "$DENIZEN_HOME."
+)
+"""What to say where another process has the lock."""
+_SERIAL = "INTEGER PRIMARY KEY AUTOINCREMENT"
+
+
+class SqliteFile:
+    """The file at `path`: another process is refused with a ConfigError.
+
+    Turns that the last process left running are given back.
+    """
+
+    error = sqlite3.Error
+
+    def __init__(self, path: Path) -> None:
+        private_folder(path.parent)
+        self._lock = lock(path.with_suffix(".lock"), BUSY)
+        self._path = path
+        with ExitStack() as opened:
+            opened.callback(os.close, self._lock)
+            try:
+                self._db = self._open()
+                opened.callback(self._db.close)
+                self._reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+                opened.callback(self._reader.close)
+                self._reader.execute("PRAGMA query_only = ON")
+            except sqlite3.Error as error:
+                raise ConfigError(
+                    f"{path} can't be opened: {error}. Look at the disk, or put a backup there. To begin with an empty "
+                    "one, move it away, and start with --new-ledger."
+                ) from error
+            opened.pop_all()
+
+    def _open(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        try:
+            db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+            if (flaw := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(flaw)
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version > ledger.VERSION:
+                raise ConfigError(f"{self._path} was made by a later version of Denizen. Update Denizen.")
+            if not version:
+                schema = ledger.SCHEMA.format(serial=_SERIAL)
+                db.executescript(f"BEGIN; {schema} PRAGMA user_version = {ledger.VERSION}; COMMIT;")
+            ledger.release_dead(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise LedgerError(
+                f"{self._path} can't be written: {error}. Free some space, or look at the disk."
+            ) from error
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        await asyncio.sleep(0)  # who looks again and again lets others go on
+        try:
+            return work(self._reader)  # in memory, mostly: to ask a thread takes longer
+        except sqlite3.Error as error:
+            raise LedgerError(f"{self._path} can't be read: {error}. Look at the disk.") from error
+
+    @asynccontextmanager
+    async def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AsyncGenerator["SoleWorker"]:
+        yield SoleWorker()
+
+    def close(self) -> None:
+        self._reader.close()
+        self._db.close()
+        os.close(self._lock)
+
+
+class SoleWorker:
+    """Works alone: whatever is due is its own."""
+
+    def __init__(self) -> None:
+        self.id = uuid4().hex
+
+    def may_claim(self, busy: Collection[str], room: int) -> bool:
+        return room > 0
+
+    def claim(self, db: Connection, busy: Collection[str], now: float, room: int) -> list[Claim]:
+        return ledger.claim(db, self.id, now, room)
+
+    def next_due(self, db: Connection) -> float | None:
+        return ledger.next_due(db)
+
+    def began(self, claims: Sequence[Claim]) -> None:
+        pass
+
+    def ended(self, session_key: str) -> None:
+        pass
+
+    async def rest(self) -> None:
+        pass

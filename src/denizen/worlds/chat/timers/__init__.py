@@ -1,0 +1,1 @@
+"""Turns that a clock starts: cron jobs and the heartbeat."""

@@ -1,0 +1,316 @@
+"""`cron`: what the agent is to do at a time, or again and again, and the scheduler that has it done."""
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from denizen.errors import ToolRefused
+from denizen.ports import InboundMessage, Tool, ToolContext, Traits
+from denizen.runtime.clock import Clock
+from denizen.sessions import SessionKey
+from denizen.tools.function import tool
+from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger.database import Database, bell_or_due
+from denizen.worlds.chat.ledger.ledger import Connection
+from denizen.worlds.chat.settings import CronSettings, Missed
+
+LATE = 60.0
+"""Seconds after which a run that hasn't begun is missed."""
+LEAST = 10.0
+"""Seconds between two runs, at least."""
+Kind = Literal["at", "every", "cron"]
+UNSCHEDULABLE = (ValueError, LookupError, OSError, OverflowError)
+"""What `Job.next` raises for a time, an interval, an expression or a zone that is none."""
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_ALIASES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd])[a-z]*\s*", re.IGNORECASE)
+_log = logging.getLogger(__name__)
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is to be done, and when: `at` an ISO time, `every` so many seconds, or by a `cron` expression.
+
+    `zone` is the name of a time zone (empty: the user's). Its results go to `chat` of `channel`, whose session is
+    `home`; with `in_chat` its turns run there, too, else in a session of the job's own.
+    """
+
+    id: str
+    name: str
+    text: str
+    kind: Kind
+    when: str
+    zone: str = ""
+    missed: Missed = "once"
+    channel: str
+    chat: str
+    home: str = ""
+    in_chat: bool = False
+    since: datetime
+
+    @property
+    def session_key(self) -> str:
+        """The session that its turns run in."""
+        return self.home if self.in_chat and self.home else str(SessionKey(self.id, channel="cron"))
+
+    def next(self, after: datetime, zone: tzinfo | None) -> datetime | None:
+        """When it runs first after that time, in UTC; None: never again. `zone`: the user's (None: the machine's).
+
+        Raises what is `UNSCHEDULABLE`.
+        """
+        zone = ZoneInfo(self.zone) if self.zone else zone
+        match self.kind:
+            case "at":
+                at = datetime.fromisoformat(self.when)
+                at = (at.replace(tzinfo=zone) if zone and not at.tzinfo else at).astimezone(UTC)
+                return at if at > after else None
+            case "every":
+                step = timedelta(seconds=_seconds(self.when))
+                return self.since + ((after - self.since) // step + 1) * step
+            case "cron":
+                return _next_match(_ALIASES.get(self.when.lower(), self.when), after, zone)
+
+
+class Cron:
+    """The jobs in the ledger. A run is one inbound message, written in one transaction with the time of the next."""
+
+    def __init__(self, database: Database, *, clock: Clock, zone: tzinfo | None, settings: CronSettings) -> None:
+        self.zone = zone
+        self.settings = settings
+        self._database = database
+        self._clock = clock
+        self._bell = asyncio.Event()
+        self._offset = float("inf")  # of the clock from its stopwatch, at the last look
+        database.news["cron"] = lambda _: self._bell.set()
+
+    async def run(self) -> None:
+        """Begin what is due until cancelled."""
+        while True:
+            self._bell.clear()
+            due = await self._database.persist(self._begin)
+            self._database.ring()
+            await bell_or_due(self._bell, due, self._clock)
+
+    async def add(self, job: Job, due: datetime) -> None:
+        """Keep a job; one of an id that is there already is that one. Raises ToolRefused where there are too many."""
+
+        def add(db: Connection) -> None:
+            if len(ledger.jobs(db)) >= self.settings.jobs:
+                raise ToolRefused(f"there are {self.settings.jobs} jobs already (gateway.cron.jobs); remove some first")
+            ledger.add_job(db, job.id, msgspec.json.encode(job).decode(), due.timestamp())
+
+        await self._database.run(add)
+        self._bell.set()
+
+    async def jobs(self) -> Sequence[tuple[Job, datetime | None]]:
+        """The jobs, and when each runs next (None: it is disabled)."""
+        rows = await self._database.read(ledger.jobs)
+        return [(_job(text), None if due is None else datetime.fromtimestamp(due, UTC)) for text, due in rows]
+
+    async def change(
+        self, job_id: str, action: Literal["remove", "enable", "disable"], chat: tuple[str, str] | None = None
+    ) -> bool:
+        """Do that to a job, with `chat` (its channel and name) to one of that chat only; False: there is none."""
+
+        def change(db: Connection) -> bool:
+            job = next((found for text, _ in ledger.jobs(db) if (found := _job(text)).id == job_id), None)
+            if job is None or (chat and chat != (job.channel, job.chat)):
+                return False
+            due = job.next(self._clock.now(), self.zone) if action == "enable" else None
+            if action == "remove" or (action == "enable" and due is None):
+                ledger.remove_job(db, job_id)
+            else:
+                ledger.set_due(db, job_id, due.timestamp() if due else None)
+            return True
+
+        found = await self._database.run(change)
+        self._bell.set()
+        return found
+
+    def _begin(self, db: Connection) -> float | None:
+        """Begin the runs that are due; when the next one is."""
+        now = self._clock.now()
+        before, self._offset = self._offset, now.timestamp() - self._clock.monotonic()
+        if before - self._offset > LATE:  # it was set back, or may have been before the first look
+            self._bring_forward(db, now)
+        for text, due in ledger.jobs(db):
+            if due is None or due > now.timestamp():
+                continue
+            job = _job(text)
+            if why := self._why_not(db, job, now.timestamp() - due):
+                _log.warning("Cron job %s (%s) is skipped: %s.", job.id, job.name, why)
+            else:
+                ledger.put_run(db, _message(job, due), _run_id(job))
+            try:
+                following = job.next(now, self.zone)
+            except UNSCHEDULABLE as wrong:  # it could be scheduled once, with a zone that this machine hasn't
+                _log.error(
+                    "Cron job %s (%s) is disabled: %s. Ask the agent to enable it once that is fixed, or to remove it.",
+                    *(job.id, job.name, wrong),
+                )
+                ledger.set_due(db, job.id, None)
+                continue
+            if following:
+                ledger.set_due(db, job.id, following.timestamp())
+            else:
+                ledger.remove_job(db, job.id)
+        return ledger.next_job(db)
+
+    def _bring_forward(self, db: Connection, now: datetime) -> None:
+        """Let no job wait longer than until its next time."""
+        for text, due in ledger.jobs(db):
+            job, following = _job(text), None
+            with suppress(*UNSCHEDULABLE):  # which is logged when it is due
+                following = job.next(now, self.zone)
+            if due and following and following.timestamp() < due:
+                ledger.set_due(db, job.id, following.timestamp())
+
+    def _why_not(self, db: Connection, job: Job, late: float) -> str:
+        """Why a run doesn't begin; empty: it does."""
+        if late > LATE and job.missed == "skip":
+            return f"it was due {late:.0f} s ago"
+        if ledger.is_busy(db, job.session_key, _run_id(job)):
+            return "its last run isn't over"
+        return ""
+
+
+def cron_tool(cron: Cron) -> Tool:
+    """The tool, which keeps its jobs there."""
+
+    @tool(name="cron", traits=Traits.WRITES | Traits.REPEATABLE)
+    async def schedule(
+        turn: ToolContext,
+        *,
+        action: Literal["add", "list", "remove", "enable", "disable"] = "list",
+        text: str = "",
+        kind: Kind = "at",
+        when: str = "",
+        zone: str = "",
+        name: str = "",
+        missed: Missed | None = None,
+        session: Literal["own", "chat"] = "own",
+        job: str = "",
+    ) -> str:
+        """Schedule jobs: once, again and again, or by a cron expression. You do the job when it is due, in a turn of
+        its own, and its reply is sent to this chat.
+
+        Args:
+            text: What to do then, in words that suffice without this chat
+            when: For `at` an ISO time (2026-03-01T09:00), for `every` 30m, 2h, 1d, for `cron` five fields (0 9 * * 1-5)
+                or @daily
+            zone: Time zone, such as Europe/Berlin; default: the user's
+            missed: What becomes of runs that were missed
+            session: `chat`: its turns run in this chat's session, with its history
+            job: The id, to remove, enable or disable it
+        """
+        own = (turn.channel, turn.chat)
+        if action == "list":
+            return _listed([each for each in await cron.jobs() if (each[0].channel, each[0].chat) == own], cron.zone)
+        if action != "add":
+            if not await cron.change(job, action, own):
+                raise ToolRefused(f"this chat has no job {job!r}; `list` shows its ids")
+            return f"Job {job}: {action}d."
+        if not (text.strip() and when.strip()):
+            raise ToolRefused("a job needs `text` and `when`")
+        if not (turn.channel and turn.chat):
+            raise ToolRefused("this turn has no chat that the job's replies could go to")
+        new = Job(
+            id=hashlib.sha256(f"{turn.session_key} {turn.call_id} {text} {when}".encode()).hexdigest()[:8],
+            name=name or text.strip().partition("\n")[0][:40],
+            text=text,
+            kind=kind,
+            when=when.strip(),
+            zone=zone,
+            missed=missed or cron.settings.missed,
+            channel=turn.channel,
+            chat=turn.chat,
+            home="" if SessionKey.parse(turn.session_key).channel in {"cron", "heartbeat"} else turn.session_key,
+            in_chat=session == "chat",
+            since=turn.clock.now(),
+        )
+        try:
+            due = new.next(turn.clock.now(), cron.zone)
+        except UNSCHEDULABLE as wrong:
+            raise ToolRefused(f"{kind} {when!r} {zone}: {wrong}") from wrong
+        if due is None:
+            raise ToolRefused(f"{when} is over, or never comes; it is {_shown(turn.clock.now(), cron.zone)}")
+        if Traits.UNTRUSTED in turn.in_sight:  # which would speak for the user in the job's turns
+            answer = await turn.ask(f"Text that others wrote is in sight. Schedule {kind} {when}: {text}?")
+            if not answer.allow:
+                raise ToolRefused(f"not scheduled: {answer.text or 'the user said no'}")
+        await cron.add(new, due)
+        return f"Job {new.id} runs {'next ' if kind != 'at' else ''}at {_shown(due, cron.zone)}."
+
+    return schedule
+
+
+def _message(job: Job, due: float) -> InboundMessage:
+    """The message that has a run of the job done: one for each time."""
+    at = datetime.fromtimestamp(due, UTC)
+    own = str(SessionKey(job.id, channel="cron"))
+    metadata = {ledger.ORIGIN: ledger.origin_of(own, job.channel, job.chat)}
+    if job.home:
+        metadata[ledger.KEPT_IN] = job.home
+    return InboundMessage(
+        *(job.channel, job.chat, "cron", f"[cron job {job.name}] {job.text}", job.session_key),
+        metadata=metadata,
+        id=f"{_run_id(job)}{at:%Y-%m-%dT%H:%M:%SZ}",
+    )
+
+
+def _run_id(job: Job) -> str:
+    """What the ids of its runs begin with."""
+    return f"cron:{job.id}:"
+
+
+def _seconds(interval: str) -> float:
+    match = _EVERY.fullmatch(interval)
+    seconds = float(match[1]) * _UNITS[match[2].lower()] if match else 0.0
+    if seconds < LEAST:
+        raise ValueError(f"not an interval of {LEAST:.0f} s or more, such as 30m, 2h or 1d")
+    return seconds
+
+
+def _next_match(expression: str, after: datetime, zone: tzinfo | None) -> datetime | None:
+    from cronsim import CronSim, CronSimError
+
+    local = after.astimezone(zone)
+    try:  # the machine's zone has its rules in `astimezone` alone, which takes naive times for local ones
+        for match in CronSim(expression, local if zone else local.replace(tzinfo=None)):
+            if (found := match.astimezone(UTC)) > after:
+                return found
+    except CronSimError as wrong:
+        raise ValueError(str(wrong)) from wrong
+    return None
+
+
+def _job(text: str) -> Job:
+    return msgspec.json.decode(text, type=Job)
+
+
+def _shown(at: datetime, zone: tzinfo | None) -> str:
+    return f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def _listed(jobs: Sequence[tuple[Job, datetime | None]], zone: tzinfo | None) -> str:
+    lines = [
+        f"{job.id}  {job.kind} {job.when}{job.zone and f' ({job.zone})'}  "
+        f"{f'next {_shown(due, zone)}' if due else 'disabled'}  for {job.channel}:{job.chat}  {job.name}"
+        for job, due in jobs
+    ]
+    return "\n".join(lines) or "This chat has no jobs."

@@ -1,0 +1,128 @@
+"""The heartbeat: every so often the agent is given HEARTBEAT.md, and speaks up where there is something to say."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, time, tzinfo
+from functools import partial
+from pathlib import Path
+
+from denizen.engine.turn import Cycle, Resume
+from denizen.entries import AnyEntry, AssistantEntry, EndEntry, SystemEntry, ToolEntry
+from denizen.events import RunResult
+from denizen.ports import InboundMessage, OutboundMessage
+from denizen.runtime.clock import Clock
+from denizen.sessions import SessionKey
+from denizen.trusted.session_files import SessionFiles
+from denizen.worlds.chat.ledger import ledger, outbound
+from denizen.worlds.chat.ledger.database import Database, sleep_until
+from denizen.worlds.chat.settings import HeartbeatSettings
+
+BEAT = "denizen.heartbeat"
+"""What the metadata of a message have that is a beat."""
+CHANNEL = "heartbeat"
+"""The channel of its session, and of beats whose words go nowhere."""
+OK = "HEARTBEAT_OK"
+"""The reply that is not sent."""
+LATE = 60.0
+"""Seconds after which a beat is missed, and not made up."""
+MOST = 50_000
+"""Characters of the file that are read."""
+_KEY = str(SessionKey("main", channel=CHANNEL))
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_log = logging.getLogger(__name__)
+
+
+class Heartbeat:
+    """Beats at the multiples of its interval, so that a restart shifts none; `last_chat` says where its words go."""
+
+    def __init__(
+        self,
+        settings: HeartbeatSettings,
+        database: Database,
+        file: Path,
+        last_chat: Callable[[], tuple[str, str]],
+        *,
+        session_files: SessionFiles,
+        clock: Clock,
+        zone: tzinfo | None,
+    ) -> None:
+        self._settings = settings
+        self._database = database
+        self._file = file
+        self._last_chat = last_chat
+        self._session_files = session_files
+        self._clock = clock
+        self._zone = zone
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        step = self._settings.minutes * 60.0
+        while self._settings.enabled:
+            now = self._clock.now().timestamp()
+            beat = (now // step + 1) * step
+            await sleep_until(beat, self._clock)
+            if 0 <= self._clock.now().timestamp() - beat <= LATE:
+                await self._beat(datetime.fromtimestamp(beat, UTC))
+
+    async def _beat(self, at: datetime) -> None:
+        local = at.astimezone(self._zone)
+        if not is_active(self._settings.active, local.time()):
+            return
+        tasks = (await asyncio.to_thread(self._session_files.text, self._file))[:MOST]
+        if is_blank(tasks):
+            return
+        channel, chat = self._last_chat()
+        text = (
+            f"It is {local:%A, %Y-%m-%d %H:%M %Z}. This is HEARTBEAT.md, which says what to look after:\n\n{tasks}\n\n"
+            f"Do what is due of it. Where your user needn't hear of anything, answer {OK} and nothing else: any other "
+            "words are sent to them."
+        )
+        metadata = {BEAT: True, ledger.ORIGIN: ledger.origin_of(_KEY, channel, chat)}
+        where = (channel, chat) if channel and chat else (CHANNEL, "log")
+        message = InboundMessage(*where, CHANNEL, text, _KEY, metadata=metadata, id=f"{CHANNEL}:{at:%Y-%m-%dT%H:%MZ}")
+        if await self._database.persist(partial(_put, message=message)):
+            self._database.ring()
+
+
+def start_of(message: InboundMessage, entries: Sequence[AnyEntry]) -> Cycle | Resume:
+    """What the turn of a beat begins with, given its session's entries: it may have begun before."""
+    replied = False
+    for entry in reversed(entries):
+        if isinstance(entry, SystemEntry) and entry.message_id == message.id:
+            return Resume() if replied else Cycle()
+        replied = replied or isinstance(entry, AssistantEntry | ToolEntry | EndEntry)
+    return Cycle(message.content, message.id)
+
+
+def reply_of(message: InboundMessage, result: RunResult) -> OutboundMessage | None:
+    """What a beat's turn sends; None: nothing, as all is well, or nobody is there to read it."""
+    text = result.reply.strip() or result.error
+    if text.strip("*_`.! ") in {"", OK}:
+        return None
+    if message.channel == CHANNEL:
+        _log.info("The heartbeat says, and no chat is known to send it to: %s", text)
+        return None
+    return outbound.reply_to(message, text)
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing in it but headings and comments."""
+    lines = (line.strip() for line in _COMMENT.sub("", text).splitlines())
+    return all(not line or line.startswith("#") for line in lines)
+
+
+def is_active(hours: str, now: time) -> bool:
+    """Whether `now` is in the hours, such as 08:00-22:00, or 22:00-06:00 over midnight; empty: always."""
+    if not hours:
+        return True
+    begin, end = map(time.fromisoformat, hours.split("-"))
+    return begin <= now < end if begin < end else now >= begin or now < end
+
+
+def _put(db: ledger.Connection, message: InboundMessage) -> bool:
+    if ledger.is_busy(db, message.session_key):
+        _log.warning("A heartbeat is left out: the last one isn't over.")
+        return False
+    return ledger.put_run(db, message, f"{CHANNEL}:")

@@ -1,0 +1,144 @@
+"""Commands in chats: one table for every channel, `denizen send`, the API, and `denizen chat --gateway`."""
+
+import asyncio
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from denizen.engine.compact import compact
+from denizen.engine.listener import Listener
+from denizen.engine.next_request import ReadSession, next_request, parts_of
+from denizen.engine.record import AgentRecord
+from denizen.engine.session_state import MODEL, state_of
+from denizen.engine.undo import undo_unchanged
+from denizen.entries import AnyEntry, StateEntry
+from denizen.errors import ConfigError, DenizenError, SessionUnavailable, SessionUnknown
+from denizen.ports import InboundMessage, Session
+from denizen.ports.checkpoints import named
+from denizen.runtime.cache import SharedCache
+from denizen.sessions import SessionKey
+from denizen.sessions.talks import start_new_talk
+from denizen.worlds.chat.ledger import ledger, questions
+from denizen.worlds.chat.ledger.database import Database
+from denizen.worlds.commands import split_command, unknown_command, usage_text
+from denizen.worlds.world import AgentHandle
+
+
+class ChatCommand(NamedTuple):
+    """A command's syntax, and what it does."""
+
+    usage: str
+    does: str
+
+
+COMMANDS = {
+    "help": ChatCommand("/help", "list the commands"),
+    "new": ChatCommand("/new", "start afresh; the conversation so far stays in the session's file"),
+    "status": ChatCommand("/status", "show the model, and what runs or waits in this chat"),
+    "usage": ChatCommand("/usage", "show what this chat used"),
+    "model": ChatCommand("/model [NAME]", "show this chat's model, or go on with another *"),
+    "compact": ChatCommand("/compact", "replace older messages with a summary *"),
+    "context": ChatCommand("/context", "show the size of the model's context"),
+    "undo": ChatCommand("/undo", "take back the last turn, and its files that nobody changed since *"),
+    "stop": ChatCommand("/stop [all]", "end the turn; with all, subagents in the background, too"),
+    "approve": ChatCommand("/approve [WORD]", "allow what the agent asks about"),
+    "deny": ChatCommand("/deny [WORD] [why]", "refuse it"),
+}
+OWNERS_IN_GROUPS = frozenset({"model", "compact", "undo"})
+"""Commands that only the owner may use in groups."""
+ENDS_PARKED = frozenset({"new", "undo"})
+"""Commands that end a turn which waits for an answer."""
+QUEUED = "denizen.command"
+"""The key in the metadata of a command that waits for its turn."""
+_MORE = """
+* in groups only for the owner
+/SERVER:PROMPT words  send a prompt of an MCP server, filled in with the words
+//word                send /word to the agent"""
+
+
+def record_for(agent: AgentHandle, session: Session, states: SharedCache[Any] | None = None) -> AgentRecord:
+    """The agent's record with the session's model, and maybe with other `states`. Raises ConfigError."""
+    record = agent.record if states is None else dataclasses.replace(agent.record, states=states)
+    model = state_of(record, session).model
+    return dataclasses.replace(agent.record_with(model), states=record.states) if model else record
+
+
+async def reply_at_once(
+    agent: AgentHandle, database: Database, message: InboundMessage, *, is_owner: bool
+) -> str | None:
+    """The reply to a command that doesn't need a turn; None: it waits for its turn."""
+    name, words = split_command(message.content)
+    key = message.session_key
+    if name not in COMMANDS:
+        return unknown_command(name, COMMANDS)
+    if name in OWNERS_IN_GROUPS and not is_owner and SessionKey.parse(key).kind != "direct":
+        return f"In a group only the owner may use /{name}."
+    if name == "help":
+        return "\n".join(f"{each.usage:22}{each.does}" for each in COMMANDS.values()) + _MORE
+    if name in {"new", "compact", "undo"} or (name == "model" and words):
+        if name not in ENDS_PARKED and await database.read(partial(ledger.parked, session_key=key)):
+            return f"A turn of this chat waits for an answer. Answer it, or /stop it; then say /{name} again."
+        return None
+    try:
+        entries = await agent.record.store.read(key)
+    except SessionUnknown:
+        entries = ()
+    try:
+        record = record_for(agent, ReadSession(entries), SharedCache(1, 1))  # turns that run have states of their own
+    except ConfigError as error:
+        return str(error)
+    if name == "model":
+        return f"model {record.model.name}"
+    if name == "status":
+        return await _status(record, database, message)
+    window = (await asyncio.to_thread(record.model.limits, key)).window
+    return usage_text(entries, window) if name == "usage" else _context(record, entries, window)
+
+
+async def carry_out(agent: AgentHandle, session: Session, message: InboundMessage) -> str:
+    """Run a command whose turn has come; its reply. Raises SessionUnavailable."""
+    name, words = split_command(message.content)
+    try:
+        match name:
+            case "new":
+                return await _start_new_talk(agent.record, session)
+            case "model":
+                record = agent.record_with(words)
+                await session.append(StateEntry(name=MODEL, value=words))
+                return f"model {record.model.name}"
+            case "compact":
+                done = await compact(record_for(agent, session), session, Listener())
+                return "A summary replaces the older messages." if done else "Nothing to compact."
+            case _:
+                said, left = await undo_unchanged(agent.record, session, by=message.id)
+                stay = f"\nNot touched, because they were changed since: {named(left)}" if left else ""
+                return f"Undone: {' '.join(said.split())[:200]}".removesuffix(": ") + stay
+    except SessionUnavailable:
+        raise
+    except DenizenError as error:
+        return str(error)
+
+
+async def _start_new_talk(record: AgentRecord, session: Session) -> str:
+    model = state_of(record, session).model
+    talk = await start_new_talk(session)
+    if model and talk:
+        await session.append(StateEntry(name=MODEL, value=model))
+    return "Started afresh." + (f" The earlier conversation is kept as {talk.title!r}." if talk else "")
+
+
+async def _status(record: AgentRecord, database: Database, message: InboundMessage) -> str:
+    is_busy = await database.read(partial(ledger.is_busy, session_key=message.session_key))
+    waiting = await database.read(partial(questions.open_questions, channel=message.channel, chat=message.chat))
+    lines = [f"model: {record.model.name}", f"this chat: {'busy' if is_busy else 'idle'}"]
+    return "\n".join([*lines, *(f"waits for an answer: {each.line}" for each in waiting)])
+
+
+def _context(record: AgentRecord, entries: Sequence[AnyEntry], window: int) -> str:
+    sizes = Counter[str]()
+    for part in parts_of(next_request(record, entries), "") if entries else ():
+        sizes[part.role] += part.tokens
+    parts = "".join(f"\n{what}: {tokens:,}" for what, tokens in sizes.items())
+    return f"context: about {sizes.total():,} of {window:,} tokens{parts}"

@@ -1,0 +1,290 @@
+"""The turn queue on the ledger."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+
+from msgspec.structs import replace
+
+from denizen.config.redact import whole_characters
+from denizen.errors import DenizenError, ModelError, SessionUnavailable
+from denizen.ports import (
+    Control,
+    FollowUp,
+    InboundMessage,
+    Interrupt,
+    OutboundMessage,
+    Parked,
+    ParkedTurn,
+    Steer,
+    TurnHandler,
+)
+from denizen.runtime.cancellation import run_to_completion
+from denizen.runtime.clock import Clock
+from denizen.worlds.chat.ledger import ledger, outbound
+from denizen.worlds.chat.ledger.database import Database, LedgerError, Worker, bell_or_due
+from denizen.worlds.chat.ledger.ledger import ArrivedControl, Claim, Connection
+from denizen.worlds.chat.ledger.outbound import OutboxState
+from denizen.worlds.chat.ledger.run_options import RunOptions
+from denizen.worlds.chat.settings import WhenBusy
+
+Said = OutboundMessage | InboundMessage | None
+"""What a turn comes to: a message to a chat, one to another session, or nothing."""
+DEATHS = 25
+"""How often the process may die over a message before it is given up."""
+HELD_WAIT = 5.0
+"""Seconds before a message is tried again whose session is open elsewhere, or can't be written now."""
+_log = logging.getLogger(__name__)
+
+
+class LedgerTurn:
+    """A turn of the ledger while it runs."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.message = claim.message
+        self.attempt = claim.attempt
+        self.heard: list[ArrivedControl] = []
+        self._arrived: list[ArrivedControl] = []
+        self._latest = 0
+
+    def controls(self) -> Sequence[Control]:
+        """What arrived since the last call."""
+        new = self._arrived
+        self._arrived = []
+        self.heard += new
+        return [each.control for each in new]
+
+    def heard_before(self, message_ids: Collection[str]) -> None:
+        """Count these messages as heard: an earlier attempt said them, and died before that was written down."""
+        self.heard += [each for each in self._arrived if each.message and _message_id(each.control) in message_ids]
+
+    def arrive(self, control: ArrivedControl) -> None:
+        """Have a control heard, once."""
+        if control.seq > self._latest:
+            self._latest = control.seq
+            self._arrived.append(control)
+
+
+class LedgerQueue:
+    """A `TurnQueue` in a database, which several of them may share.
+
+    A message is given up after `attempts` failures, with an `apology`, by default to its chat; the time before each
+    doubles from `retry_after` seconds. One whose session or ledger can't be had now waits, and hasn't failed. At most
+    `turns` run at once. `when_busy` says by channel what a message does whose session is busy. `explain` words a
+    failure; `on_reply` is told of each message whose turn ended here or waits, and of what it sent, `on_over` of the
+    state of each message whose turn ended here.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        attempts: int = 3,
+        retry_after: float = 1.0,
+        turns: int = 64,
+        when_busy: Mapping[str, WhenBusy] | None = None,
+        explain: Callable[[Exception], str] = str,
+        apology: Callable[[InboundMessage, str], Said] = outbound.apology,
+        on_reply: Callable[[OutboundMessage | InboundMessage], None] = lambda _: None,
+        on_over: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._attempts = attempts
+        self._retry_after = retry_after
+        self._longest_wait = max(HELD_WAIT, retry_after * 2 ** max(attempts - 2, 0))
+        self._turns = turns
+        self._when_busy = when_busy or {}
+        self._explain = explain
+        self._apology = apology
+        self._on_reply = on_reply
+        self._on_over = on_over
+        self._worker: Worker | None = None
+        self._draining = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def put(self, message: InboundMessage, *, waits: bool = False) -> bool:
+        """Accept a message; False: its channel's message of that id was accepted before.
+
+        One that `waits` gets a turn of its own, however its channel's are heard while the session is busy.
+        """
+        how = "queue" if waits else self._when_busy.get(message.channel, "queue")
+        self._database.ring()  # who serves looks right after this is put, in the same transaction if it can
+        accepted = await self._database.run(partial(ledger.put, message=message, when_busy=how))
+        if how != "queue":
+            self._database.ring()  # a turn that runs may hear it: who has no room for another one has looked too early
+        return accepted
+
+    async def say(self, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
+        """Accept a message that the session's open turn is to hear; False: there is none, and nothing is accepted."""
+        accepted = await self._database.run(partial(ledger.say, message=message, control=control))
+        self._database.ring()
+        return accepted
+
+    async def control(self, session_key: str, control: Control) -> bool:
+        """Hand a control to the session's turn; False: there is none."""
+        found = await self._database.run(partial(ledger.control, session_key=session_key, given=control))
+        self._database.ring()
+        return found
+
+    async def drain(self) -> None:
+        """Begin no more turns, and wait for the end of those that run."""
+        self._draining = True
+        if self._worker:
+            with suppress(LedgerError):  # who hears of it rings again, too
+                await self._worker.rest()
+        await self._idle.wait()
+
+    async def serve(self, handler: TurnHandler) -> None:
+        """Run turns until cancelled."""
+        bell = asyncio.Event()
+        running: dict[str, LedgerTurn] = {}
+        self._database.bells.add(bell)
+        async with self._database.worker(bell, self._turns) as worker:
+            self._worker = worker
+
+            looked_at = float("inf")
+
+            def claim(db: Connection) -> tuple[list[Claim], list[ArrivedControl], float | None]:
+                nonlocal looked_at
+                now, before = self._clock.now().timestamp(), looked_at
+                looked_at = now
+                if now < before:  # the clock was set back, or may have been before the first look
+                    ledger.bring_forward(db, now + self._longest_wait)
+                claims = worker.claim(db, running.keys(), now, self._room(running))
+                return claims, *look(db)
+
+            def look(db: Connection) -> tuple[list[ArrivedControl], float | None]:
+                return ledger.controls_for(db, worker.id), worker.next_due(db)
+
+            async def run(turn: LedgerTurn) -> None:
+                await self._run(turn, handler)
+                del running[turn.message.session_key]
+                worker.ended(turn.message.session_key)
+                if not running:
+                    self._idle.set()
+                self._database.ring()
+
+            try:
+                async with asyncio.TaskGroup() as turns:
+                    while True:
+                        bell.clear()
+                        claims = list[Claim]()
+                        if worker.may_claim(running.keys(), self._room(running)):
+                            claims, controls, due = await self._database.persist(claim)
+                            worker.began(claims)
+                            if claims:
+                                self._idle.clear()
+                        else:
+                            controls, due = await self._database.find(look)
+                        for begun in claims:
+                            turn = running[begun.message.session_key] = LedgerTurn(begun)
+                            turns.create_task(run(turn))
+                        for each in controls:
+                            if turn := running.get(each.session_key):
+                                turn.arrive(each)
+                        await bell_or_due(bell, due if len(running) < self._turns else None, self._clock)
+            finally:
+                self._database.bells.discard(bell)
+                heard = [each for turn in running.values() for each in turn.heard]
+                await run_to_completion(self._give_back(worker, heard))
+                self._idle.set()
+
+    def _room(self, running: Mapping[str, LedgerTurn]) -> int:
+        """How many turns may begin."""
+        return 0 if self._draining else self._turns - len(running)
+
+    async def _give_back(self, worker: Worker, heard: Sequence[ArrivedControl]) -> None:
+        try:
+            await worker.rest()
+            await self._database.run(partial(ledger.release, worker=worker.id, heard=heard))
+        except LedgerError as error:
+            _log.error("%s The turns that ran here go on once it is known that nobody runs them.", error)
+
+    async def _run(self, turn: LedgerTurn, handler: TurnHandler) -> None:
+        claim, message, heard = turn.claim, turn.message, turn.heard
+        try:
+            if claim.deaths >= DEATHS:
+                raise DenizenError(f"The program ended {claim.deaths} times while it worked on it.")
+            outcome = await handler(turn)
+            if isinstance(outcome, OutboundMessage):
+                turn.heard_before(outcome.metadata.get(outbound.ALSO, ()))
+        except (SessionUnavailable, LedgerError) as error:
+            _log.info("Message %s waits: %s", message.id, error)
+            due = self._clock.now().timestamp() + HELD_WAIT
+            await self._settle(message, lambda db: ledger.retry(db, claim, heard, due, failed=False))
+            return
+        except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
+            why, failures = whole_characters(self._explain(error)), claim.failures + 1
+            is_final = isinstance(error, ModelError) and error.refuses_content
+            if failures < self._attempts and claim.deaths < DEATHS and not is_final:
+                _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
+                due = self._clock.now().timestamp() + self._retry_after * 2 ** (failures - 1)
+                await self._settle(message, lambda db: ledger.retry(db, claim, heard, due))
+                return
+            _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
+            sent = _also(self._apology(message, why), heard)
+            state: OutboxState = "failed" if message.channel in outbound.POLLED else "pending"
+            if not RunOptions.of(message).send_response:
+                state = "kept"
+            give_up = partial(ledger.finish, turn=claim, heard=heard, state="failed", reason=why)
+            await self._settle(message, give_up, sent, state, over="failed")
+            return
+        if isinstance(outcome, Parked):
+            parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
+            until = parked.until.timestamp() if parked.until else float("inf")
+            await self._settle(message, lambda db: ledger.park(db, claim, heard, until), parked.question)
+            return
+        end = partial(ledger.finish, turn=claim, heard=heard, state="done")
+        await self._settle(message, end, _also(outcome, heard), over="done")
+
+    async def _settle(
+        self,
+        message: InboundMessage,
+        leave: Callable[[Connection], bool],
+        sent: Said = None,
+        state: OutboxState | None = None,
+        over: str = "",
+    ) -> None:
+        """Write what the turn came to, and what it sends, in one transaction, unless the worker has lost it.
+
+        Whoever is to be told is told, with the state in which its message is `over`, even where the worker stops.
+        """
+
+        def settle(db: Connection) -> bool:
+            if not leave(db):
+                return False
+            if isinstance(sent, InboundMessage):
+                ledger.put(db, sent)
+            elif sent:
+                outbound.add_outbound(db, sent, state)
+            return True
+
+        def tell(settled: bool) -> None:
+            if not settled:
+                return
+            self._on_reply(message)  # who waits for it may wait in another chat than its question goes to
+            if isinstance(sent, OutboundMessage):
+                self._on_reply(sent)
+            if over:
+                self._on_over(over)
+
+        await self._database.persist(settle, tell)
+
+
+def _also(reply: Said, heard: Sequence[ArrivedControl]) -> Said:
+    """The reply, if it is one: it answers the messages that its turn heard, too."""
+    if not isinstance(reply, OutboundMessage):
+        return reply
+    also = [_message_id(said.control) for said in heard if said.message]
+    return replace(reply, metadata={**reply.metadata, outbound.ALSO: also}) if also else reply
+
+
+def _message_id(control: Control) -> str:
+    """The id of the message that was said by a control; empty: it was none."""
+    return control.id if isinstance(control, Steer | FollowUp | Interrupt) else ""

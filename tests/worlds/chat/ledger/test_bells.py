@@ -1,0 +1,118 @@
+"""Workers on a PostgreSQL server: whatever is rung for is claimed, or rung for again."""
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import psycopg
+import pytest
+from tests.worlds.chat.conftest import PATIENCE, QUICK, key_of, message
+
+from denizen.runtime.clock import SystemClock
+from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger.database import USUAL, Database, Timing, Worker
+from denizen.worlds.chat.ledger.ledger import Claim
+from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
+
+
+class Rung:
+    """A worker, and the bell that rings for it."""
+
+    def __init__(self, database: Database, bell: asyncio.Event, worker: Worker) -> None:
+        self.database = database
+        self.worker = worker
+        self._bell = bell
+
+    async def put(self, content: str) -> None:
+        assert await self.database.run(partial(ledger.put, message=message(content)))
+
+    async def heard(self) -> None:
+        async with asyncio.timeout(PATIENCE):
+            await self._bell.wait()
+        self._bell.clear()
+
+    async def claim(self) -> list[Claim]:
+        return await self.database.run(lambda db: self.worker.claim(db, (), 0.0, 4))
+
+
+@asynccontextmanager
+async def working(url: str, timing: Timing = USUAL, turns: int = 4) -> AsyncGenerator[Rung]:
+    database, bell = Database(PostgresLedger(url, timing=timing), SystemClock()), asyncio.Event()
+    try:
+        async with database.worker(bell, turns) as worker:
+            yield Rung(database, bell, worker)
+    finally:
+        database.close()
+
+
+async def test_a_bell_that_rings_while_nothing_was_found_is_answered(postgres_url: str) -> None:
+    async with working(postgres_url) as rung:
+        await rung.put("first")
+        await rung.heard()
+        [others] = await rung.database.run(lambda db: ledger.claim(db, "another worker", 0.0, 1))
+        assert await rung.claim() == []
+        await rung.database.run(lambda db: ledger.finish(db, others, (), "done"))
+        await rung.put("second")
+        await rung.heard()
+        rung.worker.began([])
+        assert [claim.message.content for claim in await rung.claim()] == ["second"]
+
+
+@pytest.mark.parametrize("rests_first", [True, False])
+async def test_a_turn_that_begins_while_the_worker_goes_to_rest_is_run(postgres_url: str, rests_first: bool) -> None:
+    async with working(postgres_url) as rung:
+        await rung.put("hi")
+        await rung.heard()
+        claims = await rung.claim()
+        resting = asyncio.create_task(rung.worker.rest())
+        await (resting if rests_first else asyncio.sleep(0))
+        rung.worker.began(claims)
+        await resting
+        rung.worker.ended(key_of("ann"))
+
+
+async def test_a_job_that_another_worker_has_ended_is_no_error(
+    postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with working(postgres_url, turns=1) as rung:
+        await rung.put("first")
+        await rung.heard()
+        [claim] = claims = await rung.claim()
+        rung.worker.began(claims)
+        with psycopg.connect(postgres_url) as other:
+            other.execute("DELETE FROM procrastinate_jobs")
+        await rung.database.run(lambda db: ledger.finish(db, claim, (), "done"))
+        await rung.put("second")
+        rung.worker.ended(key_of("ann"))
+        await rung.heard()
+        gc.collect()  # asyncio logs an error that nobody took when its task goes
+    assert not caplog.records
+
+
+async def test_a_job_that_ends_just_now_holds_up_no_takeover(postgres_url: str) -> None:
+    database = Database(PostgresLedger(postgres_url), SystemClock())
+    await database.run(lambda db: ledger.put(db, message("hi")))
+    await database.run(lambda db: ledger.claim(db, "a dead worker", 0.0, 1))
+    database.close()
+    with psycopg.connect(postgres_url) as other:
+        other.execute("UPDATE procrastinate_jobs SET status = 'doing'")
+        other.commit()
+        other.execute("DELETE FROM procrastinate_jobs")
+        async with working(postgres_url, QUICK) as rung:
+            await rung.heard()
+            assert [claim.deaths for claim in await rung.claim()] == [1]
+
+
+async def test_jobs_of_other_queues_are_left_alone(postgres_url: str) -> None:
+    database = Database(PostgresLedger(postgres_url), SystemClock())
+    await database.run(lambda db: ledger.put(db, message("hi")))
+    await database.run(lambda db: ledger.claim(db, "a dead worker", 0.0, 1))
+    database.close()
+    with psycopg.connect(postgres_url, autocommit=True) as other:
+        other.execute("UPDATE procrastinate_jobs SET status = 'doing', queue_name = 'another'")
+        async with working(postgres_url, QUICK) as rung:
+            await rung.heard()  # the turn is taken over
+        left = other.execute("SELECT status::text FROM procrastinate_jobs WHERE queue_name = 'another'")
+        assert left.fetchall() == [("doing",)]
