@@ -1,7 +1,7 @@
 """The lines of a transcript: what lasts of a session.
 
 Each entry names its parent, so that a transcript is a tree; the head is where the conversation continues
-(design, "Data that lasts"). A session gives an entry its `id`, `parent` and `at` when it is appended.
+(decisions, "Storage"). A session gives an entry its `id`, `parent` and `at` when it is appended.
 """
 
 from datetime import datetime

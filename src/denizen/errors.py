@@ -4,7 +4,7 @@ from http import HTTPStatus
 from typing import Literal
 
 ErrorKind = Literal["auth", "rate_limit", "billing", "timeout", "context_overflow", "quota", "unknown"]
-"""Categories of a provider's failure (seed 003, "Error classification")."""
+"""Categories of a provider's failure (decisions, "Seven kinds of failure")."""
 
 RETRIABLE: frozenset[ErrorKind] = frozenset({"auth", "rate_limit", "billing", "timeout"})
 

@@ -129,7 +129,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Tokens and US dollars of one call, or of a turn; None where the provider doesn't say.
 
     `input` excludes the tokens read from and written to the provider's cache. In `RunResult.usage` the cache
-    fields are those of the last call: every call reports about the whole context there (seed 003, "Usage tracking").
+    fields are those of the last call: every call reports about the whole context there (decisions, "Usage of a turn").
     `reasoning` is the part of `output` that was thought, `cache_write_1h` the part of `cache_write` kept for an hour.
     """
 

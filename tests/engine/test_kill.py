@@ -1,4 +1,4 @@
-"""The kill matrix: a real process dies at each durable step, and the next run goes on (design, "Resuming")."""
+"""The kill matrix: a real process dies at each durable step, and the next run goes on (decisions, "The loop")."""
 
 from collections import Counter
 from pathlib import Path

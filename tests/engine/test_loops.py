@@ -1,4 +1,4 @@
-"""A turn that goes round in circles is noticed, and something is done about it (seed 001, "Loop Detection")."""
+"""A turn that goes round in circles is noticed, and something is done about it (decisions, "Loop detection")."""
 
 import subprocess
 from collections.abc import Callable, Iterator, Sequence

@@ -76,7 +76,7 @@ class _Line(NamedTuple):
 class Directives:
     """Commands for the world become calls of one tool, which takes a command as its `argument`; the rest is state.
 
-    Reads leniently what models write (seed 000, "One LLM Cycle"). A line of the world that is repeated as it was there
+    Reads leniently what models write (decisions, "Directives"). A line of the world that is repeated as it was there
     is not the model's own: its calls are quotations, and any other directive becomes one named `quotation`.
     """
 
@@ -215,7 +215,7 @@ def _command(text: str) -> str:
 
 
 def _bare_command(words: str) -> str:
-    """The one line of a reply that reads as a command; empty: it doesn't (seed 000, "The bare-line fallback")."""
+    """The one line of a reply that reads as a command; empty: it doesn't (decisions, "Directives")."""
     line = words.strip("` ")
     if not line or "\n" in line:
         return ""

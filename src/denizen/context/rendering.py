@@ -28,7 +28,7 @@ BEGINNING_LOST = "[What was said before this is missing from the transcript.]"
 REFUSED = Text("[Left out: the provider refused it.]")
 """Put in place of content that the model can't be asked with."""
 TRUNCATE_OVER = 20_000
-"""Characters of a tool result that level 2 leaves (seed 003, "Level 2")."""
+"""Characters of a tool result that level 2 leaves (decisions, "Overflow")."""
 MIN_RESULT = 500
 """Characters of a tool result that level 2 leaves however small the window is."""
 

@@ -43,7 +43,9 @@ _M = TypeVar("_M", bound=Message)
 
 
 class RollingWindow:
-    """The last `lines` of a world in one message, below summary, plan, todo list and goal (seed 000).
+    """The last `lines` of a world in one message, below summary, plan, todo list and goal.
+
+    Decisions, "The window of a text world".
 
     The lines have `tokens` at most. The replies of the turn that is open follow it with their results, and each time
     what the world has shown meanwhile, as many tokens again in a turn; when it is over, only the lines stay. A line

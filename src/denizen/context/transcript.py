@@ -36,7 +36,7 @@ from denizen.text.documents import as_taken
 from denizen.text.estimate import BYTES_PER_TOKEN, estimate_message
 
 KEEP = 10
-"""Messages that a compaction leaves (seed 003, "Level 1")."""
+"""Messages that a compaction leaves (decisions, "Overflow")."""
 SUMMARY_HEADING = "[Conversation summary]"
 NO_SUMMARY = "The earlier messages were cut off; no summary of them could be made."
 OVERSIZED = "\n\n[Messages that were too long to be summarised are left out.]"

@@ -58,7 +58,7 @@ class _Piece:
 
 
 class WorkingMemory:
-    """The task, what was kept and noted, and the last reply with its outputs (seed 001, "Ephemeral by Default").
+    """The task, what was kept and noted, and the last reply with its outputs (decisions, "Working memory").
 
     Earlier questions stay with their answers. Then comes one message of the user: the task, and after it, in the order
     they came, what was recalled, kept and noted, and what the user said meanwhile. It only grows at its end, so that a

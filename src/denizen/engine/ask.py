@@ -27,8 +27,8 @@ Outcome = AssistantMessage | ModelError
 async def ask_model(turn: Turn) -> AssistantMessage:
     """The model's answer to the context as it is now; the caller appends it to the session.
 
-    A context that won't fit is relieved before the call, one that the provider refuses after it (seed 003, "3-level
-    context overflow recovery"); each iteration starts with the first level. What the person interrupts is what had been
+    A context that won't fit is relieved before the call, one that the provider refuses after it (decisions,
+    "Overflow"); each iteration starts with the first level. What the person interrupts is what had been
     shown of it. Raises ModelError when nothing helped.
     """
     levels = [1, 2, 3]

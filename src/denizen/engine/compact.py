@@ -14,7 +14,7 @@ from denizen.ports import Session, TurnIO
 
 
 async def compaction(agent: AgentRecord, session: Session, io: TurnIO) -> CompactionEntry | None:
-    """The entry that puts a summary in place of all but the last messages (seed 003, "Level 1"); None: too few.
+    """The entry that puts a summary in place of all but the last messages (decisions, "Overflow"); None: too few.
 
     It may be made in the background, of a session that was only read (`ReadSession`), and appended when it is open
     again. A turn may have begun meanwhile, or the head have moved: it counts where what it covers is still seen.

@@ -1,4 +1,4 @@
-"""Drivers: how a turn is steered (seed 001, "Driver Protocol")."""
+"""Drivers: how a turn is steered (decisions, "Drivers")."""
 
 from denizen.engine.loops import Loops
 from denizen.errors import DenizenError

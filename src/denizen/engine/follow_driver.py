@@ -1,4 +1,4 @@
-"""What the turn's driver wants before the next model call (seed 001, "Loop Detection": the responses)."""
+"""What the turn's driver wants before the next model call (decisions, "Loop detection")."""
 
 from collections.abc import Sequence
 

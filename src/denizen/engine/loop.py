@@ -1,4 +1,4 @@
-"""The loop: one message becomes one finished turn (design, "The loop"; seed 003, "The run loop")."""
+"""The loop: one message becomes one finished turn (decisions, "The loop")."""
 
 import asyncio
 from collections.abc import Sequence

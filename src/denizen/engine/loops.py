@@ -1,4 +1,4 @@
-"""Loop detection: whether a turn goes round in circles, and what to do about it (seed 001, "Loop Detection")."""
+"""Loop detection: whether a turn goes round in circles, and what to do about it (decisions, "Loop detection")."""
 
 import re
 from collections import deque

@@ -1,4 +1,4 @@
-"""Going on where a crash, or a question to a person, stopped a turn (design, "Resuming")."""
+"""Going on where a crash, or a question to a person, stopped a turn (decisions, "No side effect runs twice")."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Taking the last turn back, and forward again: files and conversation together (design, "Undo")."""
+"""Taking the last turn back, and forward again: files and conversation together (decisions, "Undo")."""
 
 import asyncio
 from collections.abc import Generator, Sequence

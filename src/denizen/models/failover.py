@@ -1,6 +1,6 @@
 """Fail-over: a model call is made again with the next auth profile, then with the next model, until one answers.
 
-Seed 003, "Auth profile failover": a profile that failed rests for 1 s, doubling to 60 s, reset by a success; when all
+Decisions, "Fail-over": a profile that failed rests for 1 s, doubling to 60 s, reset by a success; when all
 rest, the call waits for the shortest. Added to it: `Retry-After` where longer, streams that die, fall-back models,
 and sessions that stay on a profile.
 """

@@ -79,7 +79,7 @@ Trial = asyncio.Future[ModelError | None]
 
 @dataclass(frozen=True, slots=True)
 class Cooldown:
-    """How long a failed auth profile rests: 1 s, doubling to 60 s (seed 003, "Auth profile failover")."""
+    """How long a failed auth profile rests: 1 s, doubling to 60 s (decisions, "Fail-over")."""
 
     first: float = 1.0  # seconds
     most: float = 60.0  # seconds

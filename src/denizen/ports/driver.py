@@ -47,7 +47,7 @@ Action = Proceed | Backtrack | Escalate | GiveUp
 
 
 class Driver(Protocol):
-    """What to do before the next model call of a turn (seed 001, "Driver Protocol").
+    """What to do before the next model call of a turn (decisions, "Drivers").
 
     There is one for each turn. It is shown the turn's iterations in order, those of an earlier process too, so that it
     comes to the same state again: it keeps no other memory.

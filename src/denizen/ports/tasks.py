@@ -1,6 +1,6 @@
 """A plan: what to do, and what has to wait for what.
 
-Tasks may have subtasks, which makes the list a tree (seed 001, "Task = Task").
+Tasks may have subtasks, which makes the list a tree (decisions, "A task is a task").
 """
 
 import re

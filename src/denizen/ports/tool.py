@@ -22,7 +22,9 @@ from denizen.text.tool_aliases import resolve_alias
 
 
 class Traits(enum.Flag):
-    """What a tool does to the world. They decide parallelism, checkpoint, resume and approval (design).
+    """What a tool does to the world, which decides about parallelism, checkpoints, resuming and approval.
+
+    Decisions, "Traits decide, not names".
 
     What `DELEGATES` lets another turn work, whose calls are decided one by one. What `CHANGES` alters something
     elsewhere that no checkpoint brings back: it deletes a mail, pays, books.

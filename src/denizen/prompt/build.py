@@ -1,4 +1,4 @@
-"""The system prompt: five sections, in order, from explicit inputs (seed 003, "System prompt composition")."""
+"""The system prompt: five sections, in order, from explicit inputs (decisions, "The system prompt")."""
 
 import re
 from collections.abc import Sequence

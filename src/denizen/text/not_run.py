@@ -3,7 +3,7 @@
 from denizen.messages import StopReason
 
 MISSING = "[Tool result missing — session was interrupted]"
-"""What stands for a result that the transcript doesn't have (seed 003, "Load conversation history")."""
+"""What stands for a result that the transcript doesn't have (decisions, "A call without a result")."""
 CUT_OFF = (
     "not run: the answer was cut off by the length limit, so this call may be incomplete. "
     "Make it again, smaller: write a long file in several steps."

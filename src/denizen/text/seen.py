@@ -1,4 +1,4 @@
-"""What the model has read and the user didn't say: a call in the same words is a quotation (design, rule 5)."""
+"""What the model has read and the user didn't say: a call in the same words is a quotation (decisions, "Safety")."""
 
 import html
 import re

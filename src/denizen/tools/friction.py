@@ -1,6 +1,6 @@
 """Where tools cost more than they should, as transcripts show it, and the defaults that would have saved calls.
 
-Seed 001, T2.
+Decisions, "Friction".
 """
 
 import json

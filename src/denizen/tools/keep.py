@@ -1,4 +1,4 @@
-"""`keep`, `note` and `notes`: what stays in a working memory, where outputs are shown once (seed 001)."""
+"""`keep`, `note` and `notes`: what stays in a working memory (decisions, "Working memory")."""
 
 from collections.abc import Sequence
 from typing import Literal

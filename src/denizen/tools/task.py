@@ -1,4 +1,4 @@
-"""`task`: the plan that the model keeps of its work (seed 001, "Task = Task"), written and shown as lines.
+"""`task`: the plan that the model keeps of its work (decisions, "A task is a task"), written and shown as lines.
 
 What is shown can be written again: `parse_plan(format_plan(plan))` is the same plan.
 """

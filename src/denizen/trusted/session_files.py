@@ -23,7 +23,7 @@ NAMES = (
     *("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"),
     *("IDENTITY.md", "MEMORY.md", "HEARTBEAT.md", "BOOTSTRAP.md"),
 )
-"""Read from `agent.workspace_dir`, in this order (seed 003, "Bootstrap files")."""
+"""Read from `agent.workspace_dir`, in this order (decisions, "The system prompt")."""
 
 PROJECT_NAMES = ("AGENTS.md", "CLAUDE.md")
 """Read from the root of a workspace that is a project."""

@@ -15,7 +15,7 @@ from denizen.ports import Schema, Tool, ToolContext, Toolset, Traits
 from denizen.text.tool_aliases import resolve_alias
 
 MOST_COMMANDS = 10
-"""Commands of one reply that are run (seed 001, "Command limit guard")."""
+"""Commands of one reply that are run (decisions, "Commands in text")."""
 
 PROSE = frozenset({"done", "note", "ask", "memorize", "remember", "store"})
 """Commands that take what follows their name as a person would write it."""

@@ -35,7 +35,7 @@ _BOTH = "The commands in your text were not run: the reply also had structured c
 
 
 class Shell:
-    """The model writes `$(cmd …)` into its text, for every tool there is (seed 001, "Current Format").
+    """The model writes `$(cmd …)` into its text, for every tool there is (decisions, "Commands in text").
 
     Calls that come in another way are read as `Native` reads them.
     """

@@ -1,4 +1,4 @@
-"""How much a call could break (seed 001), which decides whether a person is asked."""
+"""How much a call could break (decisions, "Risk"), which decides whether a person is asked."""
 
 import ast
 import difflib

@@ -1,4 +1,7 @@
-"""What the agent is there for: roles (seed 001), and the findings in an auditor's answer, as data, table or SARIF."""
+"""Roles of a coding agent, and the findings in an auditor's answer, as data, table or SARIF.
+
+Decisions, "Roles and validators".
+"""
 
 import os
 import re

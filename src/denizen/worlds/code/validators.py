@@ -1,4 +1,4 @@
-"""Checks whether a project still works, with its own tests, linters and compilers (seed 001, validators)."""
+"""Checks a project with its own tests, linters and compilers (decisions, "Roles and validators")."""
 
 import asyncio
 import json

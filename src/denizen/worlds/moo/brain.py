@@ -1,6 +1,6 @@
 """The brain of an agent in a text world: what it sees arms a cycle; what it decides is sent when the world is quiet.
 
-Seed 000, "The Perception-Action Loop", "The Script Queue", "One LLM Cycle", "Wakeup Modes", "Stall Detection".
+Decisions, "One thing at a time", "Directives", "Who wakes a character", "Token chain".
 """
 
 import asyncio

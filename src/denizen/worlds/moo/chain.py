@@ -1,4 +1,4 @@
-"""The token chain: a foreman gives the token to one worker after the other, by pages (seed 000, "Token Chain").
+"""The token chain: a foreman gives the token to one worker after the other, by pages (decisions, "Token chain").
 
 All here is a pure function of what came and when. Each pass of the token has a number that only rises. So a page that
 was lost is sent again, and one that comes twice, late, or from somebody else changes nothing: the token is neither lost

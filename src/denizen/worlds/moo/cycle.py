@@ -39,5 +39,5 @@ class CycleHost:
         return [Stop()] if self._acting.is_over and not self._is_calling else []
 
     async def ask(self, request: Ask) -> Answer:
-        """No: in a world nobody sits next to the agent, and a quotation isn't run (design, rule 5)."""
+        """Refuse: nobody is there to answer, and in a text world no quotation runs (decisions, "Safety")."""
         return Answer(request.call_id, allow=False, text="nobody is there to be asked", unasked=True)

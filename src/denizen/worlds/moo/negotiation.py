@@ -1,4 +1,4 @@
-"""Which telnet options are agreed to, and what they tell us (seed 000, "IAC")."""
+"""Which telnet options are agreed to, and what they tell us (decisions, "Telnet options")."""
 
 from importlib.metadata import version
 from typing import Any

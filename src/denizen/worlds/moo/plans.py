@@ -1,6 +1,6 @@
 """What is still to be built or visited: plans that a model writes, that the world's answers yield, and that advance.
 
-Seed 000, "Plan Persistence" and "Auto-extracted plans".
+Decisions, "A plan is a file".
 """
 
 import re

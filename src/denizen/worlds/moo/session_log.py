@@ -1,6 +1,6 @@
 """The logs of an agent's runs, a line for each thing that happened, and what they tell: the last lines, slow cycles.
 
-Seed 000, "Session Resume" and "Stall Detection".
+Decisions, "A character starts cold" and "Token chain".
 """
 
 import os

@@ -1,6 +1,6 @@
 """Who a character is: SOUL.md, what it has learned since (SOUL.patch.md), and what it shares with others (baseline.md).
 
-Seed 000, "The Soul System".
+Decisions, "A soul is two files".
 """
 
 import re
