@@ -142,7 +142,7 @@ def test_options_are_checked_like_the_file(machine: Machine) -> None:
             '[mcp.time]\ncommand = "clock"\ntraits = "reads"',
             '"untrusted" or "changes", found a string.',
         ),
-        ("timeout = 1", ":1: timeout is not a setting. Did you mean web.timeout or packages.timeout?"),
+        ("timeout = 1", ":1: timeout is not a setting. Did you mean web.timeout?"),
         (
             "[agent]\nmax_tokens = 1\n[agent]\ntop_k = 1",
             "(at line 3, column 7). That table is there already: write its settings below the first one.",

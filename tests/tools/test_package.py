@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from denizen.config.settings import PackagesSettings, SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
-from denizen.tools.package import package_tools
-from denizen.tools.sandbox import Unconfined
+from denizen.tools.package import package_tool
 
 DATA = Path(__file__).parents[1] / "data" / "packages"
-PACKAGE, CHECK = package_tools(PackagesSettings(), Unconfined(SandboxSettings(), {}))
+PACKAGE = package_tool(None)
 
 Call = Callable[..., Awaitable[ToolResult]]
 Use = Callable[[str], Path]
@@ -324,19 +322,17 @@ async def test_a_filter_gets_the_same_as_data(use: Use, package: Call) -> None:
     )
 
 
-@pytest.mark.parametrize("action", ["outdated", "audit"])
-async def test_what_needs_the_network_is_refused_with_the_tool_that_has_it(
-    action: str, use: Use, package: Call
+@pytest.mark.parametrize(("action", "command"), [("outdated", "npm outdated"), ("audit", "npm audit")])
+async def test_what_no_lock_file_says_is_refused_with_the_command_that_knows(
+    action: str, command: str, use: Use, package: Call
 ) -> None:
-    use("uv")
-    with pytest.raises(ToolRefused, match=f"package_check {action}"):
+    use("npm3")
+    with pytest.raises(ToolRefused, match=f"lock files don't say which .*`{command}`"):
         await package(action)
 
 
-def test_only_the_check_uses_the_network() -> None:
-    assert Traits.NETWORK not in PACKAGE.traits
-    assert Traits.NETWORK in CHECK.traits
-    assert Traits.UNTRUSTED in CHECK.traits
+def test_packages_are_looked_up_without_the_network() -> None:
+    assert PACKAGE.traits == Traits.READS | Traits.REPEATABLE
 
 
 async def test_answers_about_a_large_project_are_short(workspace: Path, package: Call) -> None:

@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from denizen.checkpoints import shadow_of
-from denizen.config.settings import HookSettings, McpServer, PackagesSettings, SandboxSettings
+from denizen.config.settings import HookSettings, McpServer, SandboxSettings
 from denizen.errors import DenizenError, ToolRefused
 from denizen.ports import Answer, ToolContext
 from denizen.testing import FakeClock
 from denizen.tools.git import git_tool
 from denizen.tools.grep import grep_tool
 from denizen.tools.mcp import McpServers
-from denizen.tools.package import package_tools
-from denizen.tools.sandbox import Bubblewrap, Unconfined, problem_with
+from denizen.tools.sandbox import Bubblewrap, problem_with
 from denizen.trusted.programs import find_program, trusted_environ
 from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.code.commit import commit
@@ -77,17 +76,6 @@ async def test_tools_start_no_planted_program(workspace: Path, environ: Mapping[
     await git_tool(environ).run({"args": "status"}, turn)
     assert "notes.txt" in (await grep_tool(environ).run({"pattern": "note"}, turn)).text
     assert ran(workspace) == []
-
-
-async def test_package_clients_are_never_planted(workspace: Path, environ: Mapping[str, str], tmp_path: Path) -> None:
-    (workspace / "package.json").write_text('{"name": "a", "dependencies": {"b": "1"}}')
-    first, _, others = environ["PATH"].partition(":")
-    plant(tmp_path / "own", f"echo own >> {tmp_path}/ran")
-    sandbox = Unconfined(SandboxSettings(), {**environ, "PATH": f"{first}:{tmp_path}/own:{others}"})
-    _, check = package_tools(PackagesSettings(), sandbox)
-    await check.run({"action": "outdated"}, turn_in(workspace))
-    assert ran(workspace) == []
-    assert "own" in ran(tmp_path)
 
 
 async def test_a_commit_starts_no_planted_git(workspace: Path, environ: Mapping[str, str]) -> None:

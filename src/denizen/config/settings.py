@@ -254,22 +254,10 @@ class MemorySettings(_Table, frozen=True, kw_only=True):
 
 
 class PackagesSettings(_Table, frozen=True, kw_only=True):
-    """Which registries the clients ask that `package_check` runs (pip, npm, cargo, go): `[packages]`."""
+    """What `package` knows beyond lock files: `[packages]`."""
 
-    pypi: str = ""
-    """For Python: a package index, as pip's `--index-url`; empty, as for the next three: what the client is set to."""
-    npm: str = ""
-    """For JavaScript and TypeScript: an npm registry."""
-    crates: str = ""
-    """For Rust: a sparse index."""
-    go: str = ""
-    """For Go: a module proxy, as `GOPROXY`."""
-    osv: str = ""
-    """For advisories about Python packages: an OSV server; empty: what pip-audit asks."""
     advisories: Path | None = None
     """A file or folder of advisories in OSV's format, which `package audit` reads without the network."""
-    timeout: _Positive = 20.0
-    """Seconds for one answer of a client; an audit has ten times that."""
 
 
 McpTrait = Literal["reads", "writes", "executes", "network", "sends", "private", "untrusted", "changes"]

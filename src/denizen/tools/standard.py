@@ -74,13 +74,13 @@ def code_tools(
     from denizen.tools.checkpoint import checkpoint_tools
     from denizen.tools.edit_symbol import edit_symbol
     from denizen.tools.keep import keep, note, notes
-    from denizen.tools.package import package_tools
+    from denizen.tools.package import package_tool
     from denizen.tools.task import task
     from denizen.tools.view import view_tool
 
     standard = default_tools(config, sandbox=sandbox, memory=memory, environ=environ, jobs=jobs)
     standard = [tool for tool in standard if tool.name not in {"ls", "read"}]  # view shows folders and files
-    looks = [view_tool(home), analyze_tool(home, environ), *package_tools(config.packages, sandbox)]
+    looks = [view_tool(home), analyze_tool(home, environ), package_tool(config.packages.advisories)]
     back = checkpoint_tools(checkpoints) if checkpoints else []
     return [*looks, edit_symbol, *standard, *back, ask, task, keep, note, notes]
 

@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from denizen.config.settings import PackagesSettings, SandboxSettings
 from denizen.errors import ToolRefused
 from denizen.ports import Answer, ToolContext
 from denizen.testing import FakeClock
-from denizen.tools.package import package_tools
-from denizen.tools.sandbox import Unconfined
+from denizen.tools.package import package_tool
 
-PACKAGE = package_tools(PackagesSettings(), Unconfined(SandboxSettings(), {}))[0]
+PACKAGE = package_tool(None)
 DATA = Path(__file__).parents[2] / "data" / "packages"
 WORDS = [
     "name",

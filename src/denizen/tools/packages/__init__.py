@@ -1,1 +1,1 @@
-"""What a project depends on: its manifests, its lock files, and what registries and advisories say of them."""
+"""What a project depends on, as its manifests and lock files say."""

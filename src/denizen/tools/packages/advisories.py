@@ -12,7 +12,8 @@ from denizen.tools.files.text import printable
 from denizen.tools.packages.graph import Ecosystem, Package, parse_version, table, tables, text, words
 from denizen.tools.packages.manifests import python_name
 
-LONGEST = 160  # characters of a summary that are shown
+MAX_SUMMARY_CHARS = 160
+MAX_ID_CHARS = 60  # also of a version
 _SEVERITIES = {"CRITICAL": 4, "HIGH": 3, "MODERATE": 2, "MEDIUM": 2, "LOW": 1}
 
 Record = dict[str, Any]
@@ -30,39 +31,6 @@ class Advisory:
     severity: str
     summary: str
     fixed: str
-
-
-def advisory(
-    package: Package,
-    ecosystem: Ecosystem,
-    name: Any,
-    *,
-    aliases: Iterable[str] = (),
-    severity: Any = "",
-    summary: Any = "",
-    fixes: Iterable[str] = (),
-) -> Advisory:
-    """An advisory about a package as it may be shown; of the versions that fix it, the first after the package's."""
-    now, rated = parse_version(ecosystem, package.version), text(severity).upper()
-    later = [(at, fix) for fix in fixes if (at := parse_version(ecosystem, fix)) and now is not None and at > now]
-    return Advisory(
-        id=printable(text(name))[:60],
-        aliases=[printable(alias)[:60] for alias in aliases],
-        severity=rated if rated in _SEVERITIES else "",
-        summary=printable(" ".join(text(summary).split()))[:LONGEST],
-        fixed=printable(min(later, key=lambda fix: fix[0], default=(None, ""))[1])[:60],
-    )
-
-
-def worst_first(found: Iterable[Advisory]) -> list[Advisory]:
-    """The advisories, the worst first; of several names of one, the one that is rated."""
-    seen: set[str] = set()
-    kept: list[Advisory] = []
-    for each in sorted(found, key=lambda each: (-_SEVERITIES.get(each.severity, 0), each.id)):
-        if not seen.intersection([each.id, *each.aliases]):
-            kept.append(each)
-        seen.update([each.id, *each.aliases])
-    return kept
 
 
 def read_advisories(path: Path) -> "Advisories":
@@ -96,22 +64,43 @@ class Advisories:
         for record in self._about.get((ecosystem, package.name), ()):
             affected = [each for each in tables(record.get("affected")) if _name(each) == (ecosystem, package.name)]
             if "withdrawn" not in record and any(_concerns(each, ecosystem, package.version) for each in affected):
-                found.append(read_record(record, affected, ecosystem, package))
-        return worst_first(found)
+                found.append(_read(record, affected, ecosystem, package))
+        return _worst_first(found)
 
 
-def read_record(record: Record, affected: Sequence[Record], ecosystem: Ecosystem, package: Package) -> Advisory:
-    """What a record says of a package; `affected` are its parts about that."""
+def _read(record: Record, affected: Sequence[Record], ecosystem: Ecosystem, package: Package) -> Advisory:
+    """A record about a package as it may be shown; `affected` are its parts about that package.
+
+    Of the versions that fix it, the first after the package's is named.
+    """
     rated = [table(record, "database_specific"), *(table(each, "ecosystem_specific") for each in affected)]
-    return advisory(
-        package,
-        ecosystem,
-        record.get("id"),
-        aliases=words(record.get("aliases")),
-        severity=next((each["severity"] for each in rated if each.get("severity")), ""),
-        summary=text(record.get("summary")) or text(record.get("details")),
-        fixes=[text(event.get("fixed")) for each in affected for some in _ranges(each) for event in some],
+    severity = next((text(each["severity"]).upper() for each in rated if each.get("severity")), "")
+    summary = text(record.get("summary")) or text(record.get("details"))
+    now = parse_version(ecosystem, package.version)
+    later: list[tuple[Any, str]] = []
+    for event in (event for each in affected for events in _ranges(each) for event in events):
+        fix = text(event.get("fixed"))
+        at = parse_version(ecosystem, fix)
+        if at is not None and now is not None and at > now:
+            later.append((at, fix))
+    return Advisory(
+        id=printable(text(record.get("id")))[:MAX_ID_CHARS],
+        aliases=[printable(alias)[:MAX_ID_CHARS] for alias in words(record.get("aliases"))],
+        severity=severity if severity in _SEVERITIES else "",
+        summary=printable(" ".join(summary.split()))[:MAX_SUMMARY_CHARS],
+        fixed=printable(min(later, key=lambda fix: fix[0], default=(None, ""))[1])[:MAX_ID_CHARS],
     )
+
+
+def _worst_first(found: Iterable[Advisory]) -> list[Advisory]:
+    """The advisories, the worst first; of several names of one, the one that is rated."""
+    seen: set[str] = set()
+    kept: list[Advisory] = []
+    for each in sorted(found, key=lambda each: (-_SEVERITIES.get(each.severity, 0), each.id)):
+        if not seen.intersection([each.id, *each.aliases]):
+            kept.append(each)
+        seen.update([each.id, *each.aliases])
+    return kept
 
 
 def _records(data: Any) -> list[Record]:

@@ -37,7 +37,7 @@ class Package:
     """A package at one version. `needs` are the keys of those it brings along.
 
     `registry` is the address of the one it comes from; empty: the ecosystem's own, or the lock file doesn't say; None:
-    it comes from none (but from git, a folder or an address), so no registry is asked about it.
+    it comes from none (but from git, a folder or an address), so no advisory is about it.
     """
 
     name: str
@@ -52,14 +52,13 @@ class LockFile:
 
     `wanted`: the direct dependencies of the projects that it holds for, where it names them: by folder (empty: its
     own), or by the crate's name; `asked`: keys by what was asked for (`debug@^2.6.9`). `graph` is False where it
-    doesn't say who brings what. `text` is that of a file which the ecosystem's auditor reads itself.
+    doesn't say who brings what.
     """
 
     packages: Mapping[str, Package]
     wanted: Mapping[str, Sequence[Dependency]] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
     graph: bool = True
-    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ def link(found: Iterable[tuple[Package, Sequence[tuple[str, str]]]]) -> dict[str
 
 
 def parse_version(ecosystem: Ecosystem, version: str) -> Any:
-    """Something to compare with others of the ecosystem, with `major` and `minor`; None for what isn't a version."""
+    """A value that orders the versions of an ecosystem; None for what isn't a version."""
     from packaging.version import Version
     from univers.versions import GolangVersion, SemverVersion
 
@@ -124,16 +123,6 @@ def parse_version(ecosystem: Ecosystem, version: str) -> Any:
         return kind(version)
     except ValueError:
         return None
-
-
-def step(ecosystem: Ecosystem, old: str, new: str) -> str:
-    """How far a version is from a newer one: `major`, `minor` or `patch`; empty where that isn't newer."""
-    before, after = parse_version(ecosystem, old), parse_version(ecosystem, new)
-    if before is None or after is None:
-        return "" if old == new else "not comparable"
-    if before >= after:
-        return ""
-    return "major" if before.major != after.major else "minor" if before.minor != after.minor else "patch"
 
 
 def table(data: Any, *keys: str) -> dict[str, Any]:

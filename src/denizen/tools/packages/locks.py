@@ -281,7 +281,7 @@ def read_cargo_lock(source: str) -> LockFile:
         is_registry = origin.startswith(("registry+", "sparse+"))
         registry = (origin if "crates.io" not in origin else "") if is_registry else None
         found.append((Package(name, text(each.get("version")), registry=registry), needs))
-    return LockFile(link(found), own, text=source)
+    return LockFile(link(found), own)
 
 
 def locked_by_go_mod(manifest: Manifest) -> LockFile:

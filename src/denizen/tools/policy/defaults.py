@@ -29,7 +29,7 @@ ELSEWHERE = frozenset(
     {
         *("read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "web_search"),
         *("view", "edit_symbol", "analyze", "package", "remember", "recall", "forget", "task", "ask", "message"),
-        *("spawn", "subagent", "cron", "i2c", "spi", "package_check", "checkpoint", "rollback", "jobs"),
+        *("spawn", "subagent", "cron", "i2c", "spi", "checkpoint", "rollback", "jobs"),
         *("keep", "memory", "note", "notes"),
     }
 )
