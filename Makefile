@@ -12,12 +12,13 @@ pins = $(shell (pwd; cat pyproject.toml requirements/$(1).txt) | cksum | tr -cd 
 RUN := .venv/.run-$(call pins,run)
 DEV := .venv/.dev-$(call pins,dev)
 
-.PHONY: help run setup dev test check format bench docs lock clean
+.PHONY: help run setup dev test coverage check format bench docs lock clean
 
 help:
 	@echo 'make run      ask about this repository; make run ASK="..." asks something else'
 	@echo 'make setup    only install what `make run` needs, into .venv'
 	@echo 'make test     install the development tools and run the whole suite'
+	@echo 'make coverage run it and print how much of each module it reaches, branches included'
 	@echo 'make check    formatting, lint, types, import contracts'
 	@echo 'make format   put the formatting right'
 	@echo 'make bench    compare with other engines'
@@ -35,6 +36,12 @@ dev: $(DEV)
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# TESTS="tests/engine tests/actions" measures these alone. The report is printed even if a test fails.
+coverage: $(DEV)
+	@rm -f .coverage .coverage.*
+	$(BIN)/python -m coverage run -m pytest -n auto --dist worksteal $(TESTS); status=$$?; \
+	$(BIN)/python -m coverage combine --quiet && $(BIN)/python -m coverage report; exit $$status
 
 check: $(DEV)
 	$(BIN)/ruff format --check
@@ -60,7 +67,7 @@ lock: $(DEV)
 	$(COMPILE) --output-file requirements/dev.txt --group dev --extra all --constraints requirements/run.txt
 
 clean:
-	rm -rf .venv build dist site .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist site .coverage .coverage.* .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 
 # A stamp is named after the pins that it stands for and this place, as .venv holds absolute paths: when either
 # changes, and only then, things are installed again.

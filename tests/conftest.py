@@ -185,10 +185,16 @@ def pytest_runtest_call() -> Generator[None, object, object]:
         signal.signal(signal.SIGALRM, before)
 
 
+_TRIALS = {
+    "bwrap": ["--unshare-all", "--ro-bind", "/", "/", "true"],  # the kernel may forbid it
+    "chromium": ["--version"],  # a snap's stub fails
+}
+"""Arguments with which a program that is installed shows that it works."""
+
+
 @functools.cache
 def _works(program: str) -> bool:
     if shutil.which(program) is None:
         return False
-    # bwrap may be installed and yet forbidden by the kernel
-    trial = [program, "--unshare-all", "--ro-bind", "/", "/", "true"] if program == "bwrap" else ["true"]
+    trial = [program, *_TRIALS[program]] if program in _TRIALS else ["true"]
     return subprocess.run(trial, check=False, capture_output=True).returncode == 0

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from denizen.worlds.assemble import Agent
     from denizen.worlds.run import run_agent, run_agent_sync, stream_agent
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Agent",
     "Config",

@@ -40,6 +40,31 @@ def test_the_api_page_has_what_programs_import(site: Path) -> None:
     assert [name for name in (*names, *public) if f'id="{name}"' not in page] == []
 
 
+def visit(page: str, *, folder: Path) -> str:
+    """The page as it is after its scripts ran, in a browser that has no network."""
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    offline = ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}"]
+    command = ["chromium", *options, *offline, "--dump-dom", page]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.needs("chromium")
+def test_search_works_in_pages_opened_from_disk(site: Path, tmp_path: Path) -> None:
+    page = visit(f"{(site / 'index.html').as_uri()}?q=heartbeat", folder=tmp_path)
+    assert re.search(r"\d+ matching documents", page)
+    assert 'href="gateway.html' in page.partition('class="md-search-result__list"')[2]
+
+
+def test_pages_load_nothing_from_the_network(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        assert (
+            re.findall(
+                r'<(?:script|img)[^>]* src="https?:|<link rel="stylesheet" href="https?:', page.read_text("utf-8")
+            )
+            == []
+        )
+
+
 def test_the_readme_links_to_what_there_is() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if not link.startswith("http")]

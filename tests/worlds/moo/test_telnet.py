@@ -102,7 +102,7 @@ def test_the_servers_offers_are_answered_as_agreed() -> None:
     said = answers(*parsed([OFFERS]))
     assert parsed([said])[:2] == [
         Request(Verb.DO, Option.GMCP),
-        Subnegotiation(Option.GMCP, b'Core.Hello {"client":"denizen","version":"0.1.0"}'),
+        Subnegotiation(Option.GMCP, b'Core.Hello {"client":"denizen","version":"0.2.0"}'),
     ]
     requests = [event for event in parsed([said]) if isinstance(event, Request)]
     assert requests == [
