@@ -13,7 +13,7 @@ from denizen import Agent, Config, run_agent
 from denizen.config.settings import AgentSettings, PolicySettings
 from denizen.events import Finished, RunEvent, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
-from denizen.ports import Answer, Ask, Control, Decision, Limits, ModelRequest, Schema, ToolContext, Traits
+from denizen.ports import Answer, Ask, Decision, Limits, ModelRequest, NoControls, Schema, ToolContext, Traits
 from denizen.tools.policy.policy import RulePolicy
 
 Call = Mapping[str, Any]
@@ -80,7 +80,7 @@ class Obedient:
 
 
 @dataclass(slots=True)
-class Person:
+class Person(NoControls):
     """Says yes to the questions in `wanted`, and no to all others; reads nothing but the question."""
 
     wanted: set[str]
@@ -88,9 +88,6 @@ class Person:
 
     def emit(self, event: RunEvent) -> None:
         pass
-
-    def controls(self) -> Sequence[Control]:
-        return ()
 
     async def ask(self, request: Ask) -> Answer:
         self.asked += 1

@@ -1,5 +1,6 @@
 """A host: what happens is shown where the host wants it, and questions go to whom it wants."""
 
+import asyncio
 from collections.abc import Sequence
 
 from denizen import run_agent_sync, tool
@@ -14,7 +15,13 @@ class HelpDesk:
 
     def __init__(self, *, staffed: bool) -> None:
         self.staffed = staffed
-        self.inbox: list[str] = []
+        self._inbox: list[str] = []
+        self._has_mail = asyncio.Event()
+
+    def write(self, text: str) -> None:
+        """Say something to the turn that runs."""
+        self._inbox.append(text)
+        self._has_mail.set()
 
     def emit(self, event: RunEvent) -> None:
         """Show it."""
@@ -28,9 +35,14 @@ class HelpDesk:
 
     def controls(self) -> Sequence[Control]:
         """Heard between calls, and while the model or a tool works: also Steer, Interrupt and Stop."""
-        waiting = [FollowUp(text) for text in self.inbox]
-        self.inbox.clear()
+        waiting = [FollowUp(text) for text in self._inbox]
+        self._inbox.clear()
+        self._has_mail.clear()
         return waiting
+
+    async def changed(self) -> None:
+        """Return once there is something that `controls` hasn't handed over."""
+        await self._has_mail.wait()
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """Whether the call may run."""

@@ -1,5 +1,6 @@
 """What the tests of the engine share: a host that records, and short ways to write a model's answers."""
 
+import asyncio
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,20 +18,30 @@ DEFAULT = "agent:main:channel:cli:account:default:peer:direct:default"
 
 
 class Host:
-    """Records events; answers what `answer` says; passes on `waiting` controls."""
+    """Records events; answers what `answer` says; passes on the controls of `say`."""
 
     def __init__(self) -> None:
         self.events: list[RunEvent] = []
         self.asked: list[Ask] = []
-        self.waiting: list[Control] = []
+        self._waiting: list[Control] = []
+        self._arrived = asyncio.Event()
         self.answer: Callable[[Ask], Answer | Parked] = lambda ask: Parked()
 
     def emit(self, event: RunEvent) -> None:
         self.events.append(event)
 
     def controls(self) -> Sequence[Control]:
-        heard, self.waiting = self.waiting, []
+        heard, self._waiting = self._waiting, []
+        self._arrived.clear()
         return heard
+
+    async def changed(self) -> None:
+        await self._arrived.wait()
+
+    def say(self, *controls: Control) -> None:
+        """Let controls arrive."""
+        self._waiting += controls
+        self._arrived.set()
 
     async def ask(self, request: Ask) -> Answer | Parked:
         self.asked.append(request)

@@ -1,7 +1,8 @@
 """What a person can do while the agent works: steer, follow up, interrupt, stop, cancel."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import cast
 
 import pytest
 from tests.engine.conftest import MakeAgent
@@ -11,9 +12,21 @@ from denizen import Agent, Config, stream_agent, tool
 from denizen.config.settings import ProviderSettings
 from denizen.engine import TurnOptions, run_turn
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry
-from denizen.events import LlmEnd, LlmStart, LlmStream, RunEvent, StreamEvent, TextDelta, ToolEnd
+from denizen.events import LlmEnd, LlmStart, LlmStream, RunEvent, StreamEvent, TextDelta, ToolEnd, ToolStart
 from denizen.messages import AssistantMessage, Text, UserMessage
-from denizen.ports import FollowUp, Interrupt, ModelRequest, Steer, Stop, ToolContext, Traits
+from denizen.ports import (
+    Ask,
+    Control,
+    FollowUp,
+    Interrupt,
+    ModelRequest,
+    Parked,
+    Steer,
+    Stop,
+    ToolContext,
+    Traits,
+    TurnIO,
+)
 from denizen.testing import LoopbackOpenAI, ScriptedModel, Step
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]
@@ -35,7 +48,7 @@ class Chatty(Host):
     def emit(self, event: RunEvent) -> None:
         super().emit(event)
         if isinstance(event, LlmEnd) and self._controls:
-            self.waiting.append(self._controls.pop(0))  # pyrefly: ignore
+            self.say(self._controls.pop(0))  # pyrefly: ignore
 
 
 def words(request_messages: object) -> list[str]:
@@ -73,35 +86,55 @@ async def test_a_stop_ends_the_turn_and_closes_its_calls(agent_of: MakeAgent, en
     assert isinstance((await entries_of(agent))[-1], EndEntry)
 
 
-class Stopping(Host):
-    """Stops the turn as soon as it sees an event of a kind."""
-
-    def __init__(self, kind: type[RunEvent]) -> None:
-        super().__init__()
-        self._kind = kind
-
-    def emit(self, event: RunEvent) -> None:
-        super().emit(event)
-        if isinstance(event, self._kind):
-            self.waiting.append(Stop())
-
-
-@pytest.mark.parametrize(
-    ("seen", "kept"), [(LlmStream, ["Once upon"]), (LlmStart, [])], ids=["while it streams", "before its first word"]
-)
+@pytest.mark.parametrize("kept", [["Once upon"], []], ids=["while it streams", "before its first word"])
 async def test_a_stop_ends_a_model_call_at_once(
-    agent_of: MakeAgent, loopback_openai: LoopbackOpenAI, seen: type[RunEvent], kept: list[str]
+    agent_of: MakeAgent, host: Host, loopback_openai: LoopbackOpenAI, kept: list[str]
 ) -> None:
     words = b'data: {"choices": [{"index": 0, "delta": {"content": "Once upon"}}]}\n\n'
     loopback_openai.send(*([words] if kept else []), Step.STALL)
     config = Config(model="test:m", providers={"test": ProviderSettings(base_url=loopback_openai.base_url)})
     agent = agent_of(config=config, model=None)
     async with asyncio.timeout(30):
-        result = await run_agent("tell a story", agent=agent, io=Stopping(seen))
+        turn = asyncio.create_task(run_agent("tell a story", agent=agent, io=host))
+        while not (host.of(LlmStream) if kept else loopback_openai.requests):  # noqa: ASYNC110 - another thread fills the list
+            await asyncio.sleep(0)
+        host.say(Stop())
+        result = await turn
     assert result.stop_reason == "cancelled"
     said = [message for message in result.messages if isinstance(message, AssistantMessage)]
     assert [(message.text, message.stop_reason) for message in said] == [(text, "aborted") for text in kept]
     assert await asyncio.to_thread(loopback_openai.gone.wait, 30)
+
+
+async def test_a_host_written_before_changed_is_heard(agent_of: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("denizen.ports.host.POLL_S", 0.0)
+
+    class Older:
+        """Has no `changed`."""
+
+        said: Sequence[Control] = ()
+
+        def emit(self, event: RunEvent) -> None:
+            if isinstance(event, ToolStart):
+                self.said = [Stop()]
+
+        def controls(self) -> Sequence[Control]:
+            said, self.said = self.said, ()
+            return said
+
+        async def ask(self, request: Ask) -> Parked:
+            return Parked()
+
+    @tool
+    async def wait() -> str:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+        return ""
+
+    agent = agent_of(call(("wait", {})), tools=[wait])
+    async with asyncio.timeout(30):
+        result = await run_agent("go", agent=agent, io=cast("TurnIO", Older()))
+    assert result.stop_reason == "cancelled"
 
 
 async def test_an_interruption_cuts_the_model_call_and_the_turn_goes_on_with_it(agent_of: MakeAgent) -> None:
@@ -117,7 +150,7 @@ async def test_an_interruption_cuts_the_model_call_and_the_turn_goes_on_with_it(
                 return
             self.requests.append(request)
             yield TextDelta("Once upon")
-            host.waiting.append(Interrupt("no, something else"))
+            host.say(Interrupt("no, something else"))
             try:
                 await asyncio.Event().wait()
             finally:
@@ -139,7 +172,7 @@ async def test_a_stop_ends_a_tool_that_runs(agent_of: MakeAgent) -> None:
     @tool
     async def wait() -> str:
         """Wait for ever."""
-        host.waiting.append(Stop())
+        host.say(Stop())
         try:
             await asyncio.Event().wait()
         finally:

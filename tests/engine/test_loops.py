@@ -355,7 +355,7 @@ async def test_a_new_turn_begins_with_nothing_held_against_it(agent_of: MakeAgen
 
 async def test_calls_that_the_person_dropped_are_not_the_models_errors(play: Play, host: Host) -> None:
     def interrupted(request: ModelRequest) -> AssistantMessage:
-        host.waiting.append(Interrupt("Wait."))
+        host.say(Interrupt("Wait."))
         return call(("replace", {"old": "x"}))
 
     _, requests = await play(*[interrupted] * 4)

@@ -40,7 +40,7 @@ async def test_a_stop_ends_calls_that_run_side_by_side(agent_of: MakeAgent) -> N
     @tool(traits=READS)
     async def wait() -> str:
         """Wait for ever."""
-        host.waiting.append(Stop())
+        host.say(Stop())
         await asyncio.Event().wait()
         return ""
 

@@ -108,7 +108,7 @@ async def test_an_interruption_goes_on_with_a_parked_turn_and_drops_the_calls_of
     await run_agent("go", agent=agent, io=host)
     said, told = Interrupt("no, say ho", "m1"), list[str]()
     for answers in ([], [True]):  # what a message said is heard until the turn is over
-        host.waiting += [said, *(Answer(host.asked[-1].call_id, allow) for allow in answers)]
+        host.say(said, *(Answer(host.asked[-1].call_id, allow) for allow in answers))
         session = await agent.open("default")
         result = await run_turn(agent.record, session, Resume(), host)
         await session.close()
@@ -145,7 +145,7 @@ async def test_a_parked_turn_goes_on_without_an_answer_when_its_time_is_over(
 async def test_an_answer_that_nobody_gave_is_reported_as_such(agent_of: MakeAgent, host: Host) -> None:
     agent = agent_of(call(("send", {"text": "hi"})), say("then not"), tools=[send])
     await run_agent("go", agent=agent, io=host)
-    host.waiting = [Answer(host.asked[-1].call_id, allow=False, text="nobody is at the desk", unasked=True)]
+    host.say(Answer(host.asked[-1].call_id, allow=False, text="nobody is at the desk", unasked=True))
     result = await run_agent(None, agent=agent, io=host)
     assert "approval, and nobody is at the desk" in results(result)[0].text
 

@@ -232,7 +232,7 @@ async def test_a_failure_reaches_the_caller_of_an_async_listener(agent_of: MakeA
 
 async def test_a_host_and_a_listener_both_hear(agent_of: MakeAgent, host: Host) -> None:
     events: list[RunEvent] = []
-    host.waiting = [FollowUp("and tomorrow?")]
+    host.say(FollowUp("and tomorrow?"))
     host.answer = lambda ask: Answer(ask.call_id, allow=True)
     agent = agent_of(call(("send", {"to": "Ann"})), say("today"), say("tomorrow"), tools=[send])
     result = await run_agent("weather?", agent=agent, io=host, on_event=events.append)

@@ -181,7 +181,7 @@ class Steering(Host):
     def emit(self, event: RunEvent) -> None:
         super().emit(event)
         if isinstance(event, ToolStart):
-            self.waiting.append(Steer("Rather b"))
+            self.say(Steer("Rather b"))
 
 
 async def test_the_user_is_heard_before_the_next_model_call(agent_of: MakeAgent) -> None:

@@ -179,7 +179,7 @@ async def test_a_stop_ends_the_subagent_and_its_parent(agent_of: MakeAgent, host
     @tool(traits=READS)
     def stop() -> str:
         """The person stops it."""
-        host.waiting.append(Stop())
+        host.say(Stop())
         return "on its way"
 
     agent = agent_of(delegate("Go."), call(("stop", {})), say("never"), tools=[subagent, stop])
@@ -224,7 +224,7 @@ async def answer(agent: Agent, host: Host, *, allow: bool) -> None:
     """Answer what the session waits for, with the next control."""
     waiting = question_of(await agent.store.read(DEFAULT))
     assert waiting
-    host.waiting.append(Answer(waiting.call_id, allow=allow))
+    host.say(Answer(waiting.call_id, allow=allow))
 
 
 @pytest.mark.parametrize("depth", [1, 2])

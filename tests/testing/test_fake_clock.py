@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+from denizen.runtime.clock import wait_until
 from denizen.testing import FakeClock
 
 
@@ -25,6 +26,16 @@ async def test_others_run_meanwhile() -> None:
 
     await asyncio.gather(sleeper("a"), sleeper("b"))
     assert order == ["a sleeps", "b sleeps", "a wakes", "b wakes"]
+
+
+async def test_a_time_out_waits_for_the_sleep_that_reaches_it() -> None:
+    clock = FakeClock()
+    time_out = asyncio.create_task(wait_until(clock, 300.0))
+    await clock.sleep(299)
+    assert not time_out.done()
+    await clock.sleep(1)
+    await time_out
+    assert clock.slept == [299, 1]
 
 
 async def test_time_does_not_go_back() -> None:

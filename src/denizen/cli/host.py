@@ -17,7 +17,7 @@ from denizen.cli.text import visible
 from denizen.entries import AnyEntry
 from denizen.errors import ModelError
 from denizen.events import Done, RunEvent, RunResult
-from denizen.ports import Answer, Ask, Control, Parked, TurnIO
+from denizen.ports import Answer, Ask, NoControls, Parked, TurnIO
 
 CHOICES = "y yes · s yes, for this session · a always · n no · or say what to do instead"
 QUOTATION_CHOICES = "y yes · n no · or say what to do instead"
@@ -58,8 +58,10 @@ class ConversationScreen(Asker, Protocol):
         """Hand over the messages that were entered meanwhile."""
 
 
-class Host:
+class Host(NoControls):
     """Lends a turn whoever is at the terminal, or nobody.
+
+    No controls come in: Ctrl-C cancels the turn, and what is typed meanwhile is queued (`TurnOptions.queued`).
 
     `yes` answers everything but quotations, `refuse` answers no; else the question goes to the `asker`, and without one
     the turn is parked. A slash command in place of an answer goes into the `commands`, where there are some, for later.
@@ -77,10 +79,6 @@ class Host:
         self._yes = yes
         self._refuse = refuse
         self._commands = commands
-
-    def controls(self) -> Sequence[Control]:
-        """None: Ctrl-C cancels the turn, and what is typed meanwhile is queued (`TurnOptions.queued`)."""
-        return ()
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """The answer; a slash command parks the turn."""

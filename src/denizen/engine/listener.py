@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from denizen.events import RunEvent
-from denizen.ports import Answer, Ask, Control, Parked, TurnIO
+from denizen.ports import Answer, Ask, Control, NoControls, Parked, TurnIO, with_changed
 
 
 class Listener:
@@ -12,7 +12,7 @@ class Listener:
 
     def __init__(self, on_event: Callable[[RunEvent], object] | None = None, host: TurnIO | None = None) -> None:
         self._on_event = on_event
-        self._host = host
+        self._host = with_changed(host) if host else None
 
     def emit(self, event: RunEvent) -> None:
         """Pass the event on. Raises TypeError for an `on_event` that is async."""
@@ -26,6 +26,10 @@ class Listener:
     def controls(self) -> Sequence[Control]:
         """What came in at the host."""
         return self._host.controls() if self._host else ()
+
+    async def changed(self) -> None:
+        """Return when the host says so; without one, never."""
+        await (self._host or NoControls()).changed()
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """The host's answer; else nobody answers."""

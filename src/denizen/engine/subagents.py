@@ -20,10 +20,10 @@ from denizen.errors import DenizenError, ToolRefused
 from denizen.events import Notice, RunEvent, RunResult, ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import Answer, Ask, Control, Parked, Session, Stop, Traits, save_files
+from denizen.runtime.clock import wait_until
 
 DEEPEST = 3
 """How many turns may be around a subagent's."""
-_LOOK_EVERY = 0.25  # seconds, for its time-out
 _MOST_SHOWN = 200  # characters of a call in a line of progress
 
 
@@ -97,16 +97,15 @@ async def result_in_time(
 
     When its time is over, it is cancelled, and its host is to `stop` it.
     """
-    running = asyncio.create_task(turn)
-    seconds, now = agent.limits.subagent_seconds, agent.clock.monotonic
-    over = now() + seconds - _worked(session.entries, agent.clock.now())
+    seconds, clock = agent.limits.subagent_seconds, agent.clock
+    deadline = clock.monotonic() + seconds - _worked(session.entries, clock.now())
+    running, time_out = asyncio.create_task(turn), asyncio.create_task(wait_until(clock, deadline))
     try:
-        while not running.done():
-            if now() >= over:
-                stop()
-                break
-            await asyncio.wait({running}, timeout=_LOOK_EVERY)
+        await asyncio.wait({running, time_out}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            stop()
     finally:
+        time_out.cancel()
         if running.cancel():
             await asyncio.wait({running})
     reason = "error"
@@ -188,6 +187,9 @@ class _ParentHost:
 
     def controls(self) -> Sequence[Control]:
         return [Stop()] if self._parent.listen() or self._stopped else []
+
+    async def changed(self) -> None:
+        await self._parent.changed()
 
     async def ask(self, request: Ask) -> Answer | Parked:
         call_id = subagent_key(self._call_id, task_id(self._session.entries, request.call_id))

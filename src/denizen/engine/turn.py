@@ -30,11 +30,9 @@ from denizen.ports import (
     TurnEnded,
     TurnIO,
     View,
+    with_changed,
 )
 from denizen.trusted.pending_checks import has_pending_checks, run_pending_checks
-
-STOP_POLL_S = 0.1
-"""Seconds between two checks, while a model answers or a tool runs, whether the person has stopped the turn."""
 
 MOST_SUBAGENTS = 5
 """How many subagents of one turn work at once."""
@@ -139,7 +137,7 @@ class Turn:
     ) -> None:
         self.agent = agent
         self.session = session
-        self.io = io
+        self.io = with_changed(io)
         self.state = state_of(agent, session)
         self._given = options
         self._hold(self.state.options if self.account.messages else USUAL)
@@ -161,6 +159,8 @@ class Turn:
         self.run = run
         self.places = asyncio.Semaphore(MOST_SUBAGENTS)
         self.asking = asyncio.Lock()
+        self._arrival: asyncio.Task[None] | None = None
+        self._waiters = 0
         self.lend(self.spent_usd)  # before it was left unfinished
 
     async def begin(self) -> None:
@@ -358,17 +358,41 @@ class Turn:
 
         Raises Interrupted if it is `interruptible` and the person interrupts.
         """
-        task = asyncio.create_task(work)
+        working = asyncio.create_task(work)
         try:
-            while not (await asyncio.wait({task}, timeout=STOP_POLL_S))[0]:
-                if self.listen():
+            while not working.done():
+                if self.stopped:
                     raise TurnOver("cancelled")
                 if interruptible and self.interrupts:
                     raise Interrupted
+                if await self._changed_or_done(working):
+                    self.listen()
         finally:
-            if task.cancel():
-                await asyncio.wait({task})
-        return task.result()
+            if working.cancel():
+                await asyncio.wait({working})
+        return working.result()
+
+    async def changed(self) -> None:
+        """Return once the person did something that `listen` hasn't noted, or has stopped the turn."""
+        if not self.stopped:
+            await self._changed_or_done(None)
+
+    async def _changed_or_done(self, working: asyncio.Task[Any] | None) -> bool:
+        """Wait for the work or the host; whether the host has changed. All waiters share one task of the host's."""
+        if self._arrival is None or self._arrival.done():
+            self._arrival = asyncio.create_task(self.io.changed())
+        arrival = self._arrival
+        self._waiters += 1
+        try:
+            await asyncio.wait({arrival, working or arrival}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._waiters -= 1
+            if not self._waiters:
+                arrival.cancel()
+                self._arrival = None
+        if arrival.done():
+            arrival.result()
+        return arrival.done()
 
     async def deliver(self, waiting: list[UserMessage]) -> bool:
         """Give the model what the person said meanwhile; whether there was anything new."""

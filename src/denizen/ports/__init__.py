@@ -7,7 +7,20 @@ from denizen.ports.checkpoints import Checkpoints, Conflict, named
 from denizen.ports.context import SURELY_HELD, ContextPolicy, TraitedContext, View, WorldLine
 from denizen.ports.driver import Action, Backtrack, Driver, Escalate, GiveUp, Iteration, Proceed
 from denizen.ports.hooks import HookAnswer, HookEvent, Hooks
-from denizen.ports.host import Answer, Ask, Control, FollowUp, Interrupt, Parked, Steer, Stop, TurnIO, save_files
+from denizen.ports.host import (
+    Answer,
+    Ask,
+    Control,
+    FollowUp,
+    Interrupt,
+    NoControls,
+    Parked,
+    Steer,
+    Stop,
+    TurnIO,
+    save_files,
+    with_changed,
+)
 from denizen.ports.memory import Fact, Memory, Scope, traits_of_facts
 from denizen.ports.model import (
     INVALID_JSON,
@@ -91,6 +104,7 @@ __all__ = [
     "Memory",
     "Model",
     "ModelRequest",
+    "NoControls",
     "OutboundMessage",
     "Parked",
     "ParkedTurn",
@@ -133,4 +147,5 @@ __all__ = [
     "only_reads",
     "save_files",
     "traits_of_facts",
+    "with_changed",
 ]

@@ -1,5 +1,6 @@
 """The host: what it gives a turn, and what a person may say while one runs."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -7,6 +8,9 @@ import msgspec
 
 from denizen.events import RunEvent
 from denizen.messages import ToolCall
+
+POLL_S = 0.1
+"""Seconds between two looks for controls of a host that has no `changed`."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -79,10 +83,26 @@ class TurnIO(Protocol):
         """Something happened."""
 
     def controls(self) -> Sequence[Control]:
-        """What the person did since the last look."""
+        """Hand over the controls that arrived since the last call."""
+
+    async def changed(self) -> None:
+        """Return once a control has arrived that `controls` hasn't handed over: at once if one is waiting.
+
+        It is cancelled when the model or the tool that runs meanwhile is done, and awaited again with the next one.
+        """
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """Ask the person."""
+
+
+class NoControls:
+    """Half a host: nothing is said to a turn while it runs."""
+
+    def controls(self) -> Sequence[Control]:
+        return ()
+
+    async def changed(self) -> None:
+        await asyncio.Event().wait()
 
 
 @runtime_checkable
@@ -97,3 +117,31 @@ async def save_files(io: TurnIO, calls: Sequence[ToolCall]) -> None:
     """Have the host save what the person typed into files that the calls name."""
     if isinstance(io, SavingHost):
         await io.save(calls)
+
+
+def with_changed(io: TurnIO) -> TurnIO:
+    """The host; one written before `changed` existed is wrapped, and its controls are looked for."""
+    return io if hasattr(io, "changed") else _PolledHost(io)
+
+
+class _PolledHost:
+    """Adds `changed` to a host that lacks it. It is the only place that polls while a turn runs."""
+
+    def __init__(self, host: TurnIO) -> None:
+        self._host = host
+        self._arrived: list[Control] = []
+        self.emit = host.emit
+        self.ask = host.ask
+
+    def controls(self) -> Sequence[Control]:
+        arrived = [*self._arrived, *self._host.controls()]
+        self._arrived.clear()
+        return arrived
+
+    async def changed(self) -> None:
+        while not self._arrived:
+            await asyncio.sleep(POLL_S)
+            self._arrived += self._host.controls()
+
+    async def save(self, calls: Sequence[ToolCall]) -> None:
+        await save_files(self._host, calls)

@@ -67,6 +67,9 @@ class QueuedTurn(Protocol):
         An `Answer` is handed out again to the next attempt where this one is cancelled or fails.
         """
 
+    async def changed(self) -> None:
+        """Return once a control has arrived that `controls` hasn't handed over."""
+
 
 TurnHandler = Callable[[QueuedTurn], Awaitable[OutboundMessage | InboundMessage | Parked | None]]
 """Runs the turn of a message. `Parked`: the turn waits for a person; else it is over, with a reply, with a message to

@@ -4,7 +4,7 @@ import asyncio
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Clock(Protocol):
@@ -32,6 +32,22 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+@runtime_checkable
+class SteppedClock(Protocol):
+    """A clock on which sleeping makes time pass, so that a time-out must not sleep on it."""
+
+    async def wait_until(self, at: float) -> None:
+        """Return once the stopwatch shows `at`."""
+
+
+async def wait_until(clock: Clock, at: float) -> None:
+    """Return once the clock's stopwatch shows `at`."""
+    if isinstance(clock, SteppedClock):
+        await clock.wait_until(at)
+    while (left := at - clock.monotonic()) > 0:
+        await clock.sleep(left)
 
 
 def back_off(failures: int, first: float, most: float) -> float:

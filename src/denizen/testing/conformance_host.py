@@ -1,7 +1,8 @@
 """What every host must hold, as tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 import pytest
@@ -58,6 +59,16 @@ QUESTIONS = [
     Ask("call-3", "Which of the two?"),
 ]
 
+_PATIENCE_S = 30.0
+
+
+async def _waiter(host: TurnIO) -> asyncio.Task[None]:
+    """A task that waits for a control, and has had time to return at once."""
+    waiting = asyncio.create_task(host.changed())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return waiting
+
 
 class HostConformance:
     """Subclass it in a test module as `TestMyHost`, with the fixtures `host` and `unattended`."""
@@ -72,6 +83,11 @@ class HostConformance:
         """One whose person isn't there to be asked, whatever they allowed beforehand."""
         raise NotImplementedError("give the suite a fixture `unattended`")
 
+    @pytest.fixture
+    def speak(self) -> Callable[[], None] | None:
+        """Lets a control arrive at the host; None: nothing is ever said to a turn."""
+        return None
+
     async def test_every_event_is_taken(self, host: TurnIO) -> None:
         assert {type(event) for event in EVENTS} == {*get_args(RunEvent)}
         for event in EVENTS:
@@ -81,6 +97,26 @@ class HostConformance:
         first = [*host.controls()]
         assert all(isinstance(each, get_args(Control)) for each in first)
         assert [*host.controls()] == []
+
+    async def test_changed_waits_while_no_control_does(self, host: TurnIO) -> None:
+        host.controls()
+        waiting = await _waiter(host)
+        assert not waiting.done(), "`changed` returned, and there was no control"
+        waiting.cancel()
+
+    async def test_changed_returns_once_a_control_arrives(self, host: TurnIO, speak: Callable[[], None] | None) -> None:
+        """Also after it was cancelled, which happens whenever a model or a tool is done."""
+        if speak is None:
+            pytest.skip("nothing is ever said to a turn of this host")
+        host.controls()
+        cancelled, waiting = await _waiter(host), await _waiter(host)
+        cancelled.cancel()
+        speak()
+        late = await _waiter(host)
+        async with asyncio.timeout(_PATIENCE_S):
+            await waiting
+            await late
+        assert len(host.controls()) == 1
 
     @pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.call_id)
     async def test_answer_is_to_the_question_that_was_asked(self, unattended: TurnIO, question: Ask) -> None:

@@ -101,8 +101,8 @@ class Worker:
         arrived: list[Control] = []
         async with asyncio.timeout(self.patience):
             while len(arrived) < count:
+                await running.turn.changed()
                 arrived += running.turn.controls()
-                await asyncio.sleep(0)
         return arrived
 
 

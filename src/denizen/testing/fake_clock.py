@@ -11,6 +11,7 @@ class FakeClock:
         self._began = now or datetime(2026, 1, 1, 12, tzinfo=UTC)
         self._passed = 0.0
         self.slept: list[float] = []
+        self._waiting: list[tuple[float, asyncio.Future[None]]] = []
 
     def now(self) -> datetime:
         """The time of day."""
@@ -24,4 +25,17 @@ class FakeClock:
         """Let that much time pass."""
         self.slept.append(seconds)
         self._passed += max(seconds, 0.0)
+        for at, waiter in self._waiting:
+            if at <= self._passed and not waiter.done():
+                waiter.set_result(None)
         await asyncio.sleep(0)
+
+    async def wait_until(self, at: float) -> None:
+        """Return once sleeps have let that much time pass."""
+        if at > self._passed:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append((at, waiter))
+            try:
+                await waiter
+            finally:
+                self._waiting.remove((at, waiter))

@@ -31,6 +31,7 @@ class _SessionQueue:
 
     messages: deque[InboundMessage] = field(default_factory=deque)
     controls: list[Control] = field(default_factory=list)
+    controlled: asyncio.Event = field(default_factory=asyncio.Event)
     taken: int = 0
     attempt: int = 0
     failures: int = 0
@@ -53,6 +54,11 @@ class _MemoryTurn:
         arrived = self._session.controls[self._session.taken :]
         self._session.taken += len(arrived)
         return arrived
+
+    async def changed(self) -> None:
+        while len(self._session.controls) == self._session.taken:
+            self._session.controlled.clear()
+            await self._session.controlled.wait()
 
 
 class MemoryQueue:
@@ -84,6 +90,7 @@ class MemoryQueue:
         session = self._sessions.get(session_key)
         if session:
             session.controls.append(control)
+            session.controlled.set()
             self._changed.set()
         return session is not None
 

@@ -11,7 +11,6 @@ from tests.worlds.moo.play import FakeWorld, calls, playing, text
 from denizen.actions import Directives
 from denizen.config import Config
 from denizen.config.settings import BudgetSettings
-from denizen.engine.turn import STOP_POLL_S
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from denizen.ports import ActionFormat, ModelRequest
@@ -532,7 +531,8 @@ async def test_a_cycle_that_ends_does_not_end_the_summary_that_is_being_made(tmp
         if "Summarise this." not in shown(request):
             return AssistantMessage([ToolCall("1", "done", {})], stop_reason="tool_calls")
         await is_over.wait()
-        await asyncio.sleep(2 * STOP_POLL_S)  # a turn that heard the cycle's stop would end meanwhile
+        for _ in range(20):  # a turn that heard the cycle's stop would end meanwhile
+            await asyncio.sleep(0)
         is_summarised.set()
         return text("It was loud.")
 

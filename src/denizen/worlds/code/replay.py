@@ -25,6 +25,7 @@ from denizen.ports import (
     Control,
     Limits,
     ModelRequest,
+    NoControls,
     Schema,
     Steer,
     Tool,
@@ -114,6 +115,10 @@ class _RecordedPerson(Listener):
             said.append(Steer(message.text))
             self._said.popleft()
         return said
+
+    async def changed(self) -> None:
+        """Never return: the model's recorded reply comes at once, and is never cut short."""
+        await NoControls().changed()
 
     async def ask(self, request: Ask) -> Answer:
         was = self._recorded.get(request.call_id)

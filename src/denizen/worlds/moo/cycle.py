@@ -1,5 +1,6 @@
 """The host of the turn that is one cycle of an agent."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from denizen.events import LlmEnd, LlmStart, Notice, Retry, RunEvent, ToolEnd, ToolStart
@@ -15,6 +16,7 @@ class CycleHost:
         self._asks = asks
         self._tell = tell
         self._is_calling = False
+        self._has_acted = asyncio.Event()
 
     def emit(self, event: RunEvent) -> None:
         """Pass on what matters here."""
@@ -26,9 +28,11 @@ class CycleHost:
                 self._is_calling = True
             case LlmEnd():
                 self._acting.replied()
+                self._has_acted.set()
             case ToolEnd():
                 self._is_calling = False
                 self._acting.ran(event)
+                self._has_acted.set()
             case Notice(text=text, level="warning" | "error"):
                 self._tell(text)
             case Retry():
@@ -37,6 +41,12 @@ class CycleHost:
     def controls(self) -> Sequence[Control]:
         """A stop, once the cycle is to end; a call that runs isn't cut short."""
         return [Stop()] if self._acting.is_over and not self._is_calling else []
+
+    async def changed(self) -> None:
+        """Return once the cycle is to end: a reply or a result says so."""
+        while not self.controls():
+            self._has_acted.clear()
+            await self._has_acted.wait()
 
     async def ask(self, request: Ask) -> Answer:
         """Refuse: nobody is there to answer, and in a text world no quotation runs (decisions, "Safety")."""

@@ -20,7 +20,7 @@ from denizen.entries import AnyEntry, AssistantEntry, EndEntry, SystemEntry, Too
 from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, LlmEnd, LlmStream, RunEvent, RunResult, TextDelta, ThinkingDelta, Withdrawn
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage, UserPart
-from denizen.ports import Answer, Ask, Control, InboundMessage, Parked, Schema, Session, Steer
+from denizen.ports import Answer, Ask, Control, InboundMessage, NoControls, Parked, Schema, Session, Steer
 from denizen.runtime.cache import SharedCache
 from denizen.sessions import MemoryStore, SessionKey
 from denizen.worlds.chat.gateway import MAX_KEY_CHARS, Gateway
@@ -399,7 +399,7 @@ async def _retell(session: Session, said: Sequence[Said]) -> Start:
     return UserMessage(_parts(waiting))
 
 
-class _NobodyToAsk:
+class _NobodyToAsk(NoControls):
     """The host of such a turn: approvals are refused, and the caller's tools are the caller's to run."""
 
     def __init__(self, emit: Callable[[RunEvent], None]) -> None:
@@ -407,9 +407,6 @@ class _NobodyToAsk:
 
     def emit(self, event: RunEvent) -> None:
         self._emit(event)
-
-    def controls(self) -> Sequence[Control]:
-        return ()
 
     async def ask(self, request: Ask) -> Answer | Parked:
         if request.question == caller.CALLER_RUNS:

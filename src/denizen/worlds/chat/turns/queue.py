@@ -49,13 +49,19 @@ class LedgerTurn:
         self.heard: list[ArrivedControl] = []
         self._arrived: list[ArrivedControl] = []
         self._latest = 0
+        self._has_arrived = asyncio.Event()
 
     def controls(self) -> Sequence[Control]:
         """What arrived since the last call."""
         new = self._arrived
         self._arrived = []
+        self._has_arrived.clear()
         self.heard += new
         return [each.control for each in new]
+
+    async def changed(self) -> None:
+        """Return once something arrived since the last call of `controls`."""
+        await self._has_arrived.wait()
 
     def heard_before(self, message_ids: Collection[str]) -> None:
         """Count these messages as heard: an earlier attempt said them, and died before that was written down."""
@@ -66,6 +72,7 @@ class LedgerTurn:
         if control.seq > self._latest:
             self._latest = control.seq
             self._arrived.append(control)
+            self._has_arrived.set()
 
 
 class LedgerQueue:

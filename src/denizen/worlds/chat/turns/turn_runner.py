@@ -249,6 +249,10 @@ class _TurnHost:
         waiting, self.waiting = self.waiting, ()
         return [*waiting, *self._turn.controls()]
 
+    async def changed(self) -> None:
+        if not self.waiting:
+            await self._turn.changed()
+
     def stop(self) -> None:
         self.waiting = [*self.waiting, Stop()]
 

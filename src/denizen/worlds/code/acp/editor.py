@@ -30,7 +30,7 @@ from denizen.events import (
     Withdrawn,
 )
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
-from denizen.ports import Answer, Ask, Control, Parked, Traits
+from denizen.ports import Answer, Ask, NoControls, Parked, Traits
 from denizen.tools.policy.call_files import file_of
 from denizen.worlds.code.acp.buffers import Buffers
 from denizen.worlds.code.acp.open_session import AUTO, READ_ONLY, OpenSession
@@ -80,9 +80,10 @@ _FORM = schema.ElicitationSchema(
 )
 
 
-class EditorIO:
+class EditorIO(NoControls):
     """The editor as the host of one turn of session `session_id`; `send` runs during the turn until it is cancelled.
 
+    No controls come in: cancelling ends the turn's task.
     `has_forms`: it can show a question with a field for the answer. `has_buffers`: it reads and writes files as it
     shows them.
     """
@@ -111,10 +112,6 @@ class EditorIO:
             case Done(result=RunResult(stop_reason="answered", reply=reply)) if not self._streamed:
                 self._events.put_nowait(LlmStream(TextDelta(reply)))
         self._events.put_nowait(event)
-
-    def controls(self) -> Sequence[Control]:
-        """Nothing comes in: cancelling ends the turn's task."""
-        return ()
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """Ask for permission, unless the user always allows it, or for the answer to a question of the agent."""
