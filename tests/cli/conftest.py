@@ -103,12 +103,12 @@ def model(home: Path, loopback_openai: LoopbackOpenAI) -> Model:
 def connect(repo: Path, environ: dict[str, str], warm_program: list[str]) -> Connect:
     """`async with connect(editor, forms=True) as agent`: `denizen acp`, with an editor that can show forms.
 
-    `buffers`: the editor reads and writes files as it shows them.
+    `buffers`: the editor reads and writes files as it shows them. `terminals`: it runs commands.
     """
 
     @asynccontextmanager
     async def connected(
-        editor: Editor, *options: str, forms: bool = False, buffers: bool = False
+        editor: Editor, *options: str, forms: bool = False, buffers: bool = False, terminals: bool = False
     ) -> AsyncGenerator[Any]:
         import acp
         from acp.schema import (
@@ -133,7 +133,7 @@ def connect(repo: Path, environ: dict[str, str], warm_program: list[str]) -> Con
         async with started as (agent, _):
             await agent.initialize(
                 protocol_version=acp.PROTOCOL_VERSION,
-                client_capabilities=ClientCapabilities(elicitation=elicitation, fs=files),
+                client_capabilities=ClientCapabilities(elicitation=elicitation, fs=files, terminal=terminals),
             )
             yield agent
 

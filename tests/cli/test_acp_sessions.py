@@ -219,10 +219,15 @@ async def test_a_prompt_of_an_mcp_server_is_a_command(connect: Connect, repo: Pa
     assert len(model.requests) == 1
 
 
-async def test_what_only_looks_like_a_command_goes_to_the_model(connect: Connect, repo: Path, model: Model) -> None:
-    model.plays("A folder.")
+async def test_commands_are_read_as_in_every_chat(connect: Connect, repo: Path, model: Model) -> None:
+    model.plays("A file.", "A folder.")
     editor = Editor()
     async with connect(editor) as agent:
         session = (await agent.new_session(cwd=str(repo))).session_id
-        await prompt(agent, session, "/etc is what?")
-    assert editor.said == "A folder."
+        for text in ("/etc/hosts is what?", "//etc is what?", "/Undoo", "/review it"):
+            await prompt(agent, session, text)
+    asked = [str(request["messages"][-1]["content"]) for request in model.requests]
+    assert ["/etc/hosts is what?" in asked[0], "'/etc is what?" in asked[1]] == [True, True]
+    assert len(asked) == 2
+    assert "Did you mean /undo?" in editor.said
+    assert "Unknown command: /review. Available: /continue, /compact, /undo, /redo; //review sends it" in editor.said

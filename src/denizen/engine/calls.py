@@ -20,7 +20,7 @@ from denizen.entries import StartedEntry, ToolEntry
 from denizen.errors import DenizenError
 from denizen.events import ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserPart
-from denizen.ports import EFFECTS, Answer, Ask, Tool, ToolContext, Traits, save_files
+from denizen.ports import EFFECTS, Answer, Ask, TerminalHost, Tool, ToolContext, Traits, save_files
 from denizen.text.not_run import DROPPED, NOT_RUN
 
 
@@ -231,6 +231,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         said_by_user=turn.state.user_words.have_all_words,
         denied=agent.policy.denied_paths(tool),
         subagent=partial(run_subagent, turn, call.id, progress.emit),
+        run_command=partial(turn.io.run_command, call.id) if isinstance(turn.io, TerminalHost) else None,
     )
 
 

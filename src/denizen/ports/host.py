@@ -1,13 +1,15 @@
 """The host: what it gives a turn, and what a person may say while one runs."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
 from denizen.events import RunEvent
 from denizen.messages import ToolCall
+from denizen.ports.sandbox import Sandboxed
 
 POLL_S = 0.1
 """Seconds between two looks for controls of a host that has no `changed`."""
@@ -111,6 +113,20 @@ class SavingHost(Protocol):
 
     async def save(self, calls: Sequence[ToolCall]) -> None:
         """Save the files that the calls name, before any of them is previewed or runs."""
+
+
+@runtime_checkable
+class TerminalHost(Protocol):
+    """A host that can show commands in a terminal of its own while they run: an editor."""
+
+    async def run_command(
+        self, call_id: str, command: Sandboxed, folder: Path, *, seconds: float, take: Callable[[bytes], None]
+    ) -> int | None:
+        """Run the command of a call; its exit status (below 0: the signal), None when its time was over.
+
+        `take` gets its output. On return, also when cancelled, all that it started has ended, and its `afterwards` was
+        called. Raises ToolRefused when it can't be run.
+        """
 
 
 async def save_files(io: TurnIO, calls: Sequence[ToolCall]) -> None:

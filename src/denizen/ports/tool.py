@@ -70,7 +70,7 @@ class ToolContext:
     user's; `denied` are paths that the user's rules deny to this tool. Where
     `planned` is a dict, a `PlanningTool` puts there what files would hold (None: they would go), and writes nothing.
     `subagent` does a task in a turn of its own, by the definition of that name (empty: as this agent), and gives its
-    result.
+    result. `run_command` runs a command in a terminal of the host's (`TerminalHost`), where it has some.
     """
 
     session_key: str
@@ -93,6 +93,7 @@ class ToolContext:
     denied: DeniedPaths = DeniedPaths()  # noqa: RUF009 (it never changes)
     planned: dict[str, bytes | None] | None = None
     subagent: Callable[[str, str], Awaitable[ToolResult]] = _no_subagent
+    run_command: Callable[..., Awaitable[int | None]] | None = None
 
 
 class Tool(Protocol):

@@ -79,7 +79,7 @@ def bash_tool(
             kept.add(data)
             lines.add(data)
 
-        status = await run(wrapped, turn.workspace, seconds=timeout, take=take)
+        status = await (turn.run_command or run)(wrapped, turn.workspace, seconds=timeout, take=take)
         lines.add(b"")
         text = kept.text("to see them, run it again with the output in a file, then grep or cut that")
         if status is None:

@@ -60,7 +60,9 @@ class PendingCheck(PendingNote):
         super().__init__(home / _FOLDER, _Note(str(guard.workspace), self._before))
 
     def run(self) -> str:
-        """Check, and remove the note; what was found, for the user and the model."""
+        """Check, once the command has ended, and remove the note; what was found, for the user and the model."""
+        with suppress(FileNotFoundError), self.note.open("rb") as file:  # an editor may have killed only the outermost
+            fcntl.flock(file, fcntl.LOCK_EX)
         found = self._guard.after(self._before)
         remove_note(self.note)
         return found

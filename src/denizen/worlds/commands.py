@@ -26,9 +26,11 @@ def without_escape(text: str) -> str:
 
 def unknown_command(name: str, names: Iterable[str]) -> str:
     """The answer to a command that isn't one of these."""
-    near = difflib.get_close_matches(name, names, 1)
-    hint = f"Did you mean /{near[0]}?" if near else f"/help lists the commands; //{name} sends it to the agent."
-    return f"Unknown command: /{name}. {hint}"
+    commands = [*names]
+    if near := difflib.get_close_matches(name, commands, 1):
+        return f"Unknown command: /{name}. Did you mean /{near[0]}?"
+    others = "/help lists the commands" if "help" in commands else f"Available: /{', /'.join(commands)}"
+    return f"Unknown command: /{name}. {others}; //{name} sends it to the agent."
 
 
 def usage_of(entries: Sequence[AnyEntry]) -> tuple[int, Usage, int]:

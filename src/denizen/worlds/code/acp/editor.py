@@ -2,13 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import acp
 import msgspec
 from acp import schema
-from acp.helpers import ToolCallContentVariant
+from acp.helpers import ToolCallContentVariant, tool_terminal_ref
 from acp.interfaces import Client
 
 from denizen.entries import AnyEntry, EndEntry
@@ -30,10 +32,12 @@ from denizen.events import (
     Withdrawn,
 )
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
-from denizen.ports import Answer, Ask, NoControls, Parked, Traits
+from denizen.ports import Answer, Ask, NoControls, Parked, Sandboxed, Traits
 from denizen.tools.policy.call_files import file_of
+from denizen.tools.programs import process
 from denizen.worlds.code.acp.buffers import Buffers
 from denizen.worlds.code.acp.open_session import AUTO, READ_ONLY, OpenSession
+from denizen.worlds.code.acp.terminals import Terminals, TerminalUnavailableError
 from denizen.worlds.world import AgentHandle
 
 Update = (
@@ -96,8 +100,9 @@ class EditorIO(NoControls):
         self._opened = opened
         self._has_forms = has_forms
         self._updates = Updates(opened.agent, opened.session.entries)
-        now = opened.agent.record.clock.now()
-        self._buffers = Buffers(client, session_id, opened.agent, now) if has_buffers else None
+        record = opened.agent.record
+        self._buffers = Buffers(client, session_id, opened.agent, record.clock.now()) if has_buffers else None
+        self._terminals = Terminals(client, session_id, record.home)
         self._events: asyncio.Queue[RunEvent] = asyncio.Queue()
         self._streamed = False
         self._failed: Exception | None = None
@@ -145,6 +150,25 @@ class EditorIO(NoControls):
             await self._events.join()  # edits have reached the editor
             await self._buffers.save(calls)
 
+    async def run_command(
+        self, call_id: str, command: Sandboxed, folder: Path, *, seconds: float, take: Callable[[bytes], None]
+    ) -> int | None:
+        """Run the command of a call in a terminal of the editor, or without one where the editor can't."""
+        if self._opened.has_terminals:
+            show = partial(self._show_terminal, call_id)
+            try:
+                return await self._terminals.run(command, folder, seconds=seconds, take=take, show=show)
+            except TerminalUnavailableError as why:
+                self._opened.has_terminals = False
+                self._updates.leave_terminal(call_id)
+                words = f"Commands run without the editor's terminals, which can't be used: {why}"
+                self.emit(Notice(words, "warning"))
+        return await process.run(command, folder, seconds=seconds, take=take)
+
+    async def _show_terminal(self, call_id: str, terminal_id: str, found: str) -> None:
+        await self._events.join()  # the editor knows the call
+        await self._client.session_update(self._session_id, self._updates.in_terminal(call_id, terminal_id, found))
+
     async def send(self) -> None:
         """Send the queued events in order, until cancelled; after a failure send nothing more, and the turn goes on."""
         while True:
@@ -185,6 +209,7 @@ class Updates:
         self._spent = sum(known) if known else None  # US dollars
         self._announced: set[str] = set()
         self._printed: dict[str, str] = {}
+        self._in_terminal: dict[str, Sequence[ToolCallContentVariant]] = {}
 
     def of(self, event: RunEvent) -> Iterator[Update]:
         """The updates that show an event; none for events that editors don't show."""
@@ -204,6 +229,8 @@ class Updates:
             case ToolStart(tool_name=name, tool_call_id=call_id, args=args):
                 yield self.started(ToolCall(call_id, name, args))
             case ToolUpdate(tool_call_id=call_id, text=text):
+                if call_id in self._in_terminal:  # which shows it
+                    return
                 printed = self._printed[call_id] = (self._printed.get(call_id, "") + text)[-MOST_PRINTED:]
                 yield acp.update_tool_call(call_id, content=[_block(printed)])
             case ToolEnd():
@@ -239,6 +266,16 @@ class Updates:
             return acp.update_tool_call(call.id, status="in_progress")
         return self._call(call)
 
+    def in_terminal(self, call_id: str, terminal_id: str, found: str) -> schema.ToolCallProgress:
+        """A call whose command runs in a terminal, with what was said before and what was `found` after it."""
+        notes = [_block(text) for text in (self._printed.get(call_id, ""), found) if text]
+        content = self._in_terminal[call_id] = [*notes, tool_terminal_ref(terminal_id)]
+        return acp.update_tool_call(call_id, content=content)
+
+    def leave_terminal(self, call_id: str) -> None:
+        """The command of this call runs without a terminal after all."""
+        self._in_terminal.pop(call_id, None)
+
     def _call(
         self,
         call: ToolCall,
@@ -265,12 +302,15 @@ class Updates:
     def _ended(self, event: ToolEnd) -> Iterator[Update]:
         self._announced.discard(event.tool_call_id)
         self._printed.pop(event.tool_call_id, None)
-        text = event.for_user or event.text
-        content = [
+        content: list[ToolCallContentVariant] = [
             acp.tool_diff_content(str(self._agent.workspace / edit["path"]), new, old)
             for edit in _result(event).edits
             for old, new in _hunks(edit["diff"])
         ]
+        text = event.for_user or event.text
+        if terminal := self._in_terminal.pop(event.tool_call_id, ()):
+            content += terminal
+            text = text.rpartition("\n")[2] if event.is_error else ""  # the terminal shows what comes before
         content += [_block(text)] if text.strip() else []
         details = msgspec.to_builtins(event.details, enc_hook=repr, str_keys=True)
         yield acp.update_tool_call(

@@ -63,7 +63,8 @@ class OpenSession:
     """An open session with the agent that answers next, the turn that runs, and `notices` that are still to be shown.
 
     `models` are those to choose from, `servers` the editor's own MCP servers. An agent that was made read-only has no
-    other mode. The mode as it is then counts whenever a call of the agent is decided about.
+    other mode. The mode as it is then counts whenever a call of the agent is decided about. With `has_terminals`, the
+    editor runs commands.
     """
 
     agent: AgentHandle
@@ -71,6 +72,7 @@ class OpenSession:
     notices: list[str]
     models: Sequence[str]
     servers: Mapping[str, McpServer]
+    has_terminals: bool
     turn: asyncio.Task[RunResult] | None = None
     mode: str = field(init=False)
     _modes: dict[str, schema.SessionMode] = field(init=False)

@@ -22,6 +22,7 @@ from denizen.messages import Document, Image, Text, UserMessage, UserPart
 from denizen.ports import TurnIO
 from denizen.text.documents import attached_document
 from denizen.worlds.code.acp.open_session import OpenSession
+from denizen.worlds.commands import split_command, unknown_command, without_escape
 from denizen.worlds.server_prompts import prompt_said
 from denizen.worlds.world import AgentHandle, take_turn
 
@@ -33,11 +34,13 @@ async def run_prompt(opened: OpenSession, prompt: Sequence[Any], io: TurnIO) -> 
     """
     agent, session = opened.agent, opened.session
     parts = await asyncio.to_thread(_parts_of, prompt, agent.workspace)
-    match parts:
-        case [Text(text)] if text.startswith("/"):
-            name, _, argument = text[1:].strip().partition(" ")
-            if name in COMMANDS:
-                return await COMMANDS[name].run(opened, io, argument.strip())
+    if len(parts) == 1 and isinstance(parts[0], Text):
+        name, argument = split_command(parts[0].text)
+        if name in COMMANDS:
+            return await COMMANDS[name].run(opened, io, argument)
+        if name:
+            return _reply(io, unknown_command(name, COMMANDS))
+        parts = [Text(without_escape(parts[0].text))]
     await state_of(agent.record, session).know_limits(agent.record.model, session.key)  # updates show the context used
     waiting = question_of(session.entries)
     text = "".join(part.text for part in parts if isinstance(part, Text))

@@ -59,7 +59,7 @@ class Editors:
         self._new_name = new_name
         self._open: dict[str, OpenSession] = {}
         self._client: Client | None = None
-        self._has_forms = self._has_buffers = False
+        self._has_forms = self._has_buffers = self._has_terminals = False
         self._later: set[asyncio.Task[None]] = set()
 
     def on_connect(self, conn: Client) -> None:
@@ -74,6 +74,7 @@ class Editors:
         self._has_forms = elicitation is not None and elicitation.form is not None
         files = client_capabilities and client_capabilities.fs
         self._has_buffers = bool(files and files.read_text_file and files.write_text_file)
+        self._has_terminals = bool(client_capabilities and client_capabilities.terminal)
         return schema.InitializeResponse(
             protocol_version=min(protocol_version, acp.PROTOCOL_VERSION),
             agent_capabilities=schema.AgentCapabilities(
@@ -244,7 +245,8 @@ class Editors:
                 raise
         except DenizenError as error:
             raise acp.RequestError.invalid_params({"session": str(error)}) from error
-        opened = OpenSession(agent, session, [*notices, *unusable, *agent.notices, *session.warnings], models, servers)
+        notices = [*notices, *unusable, *agent.notices, *session.warnings]
+        opened = OpenSession(agent, session, notices, models, servers, self._has_terminals)
         self._open[session.key] = opened
         return opened
 
