@@ -14,7 +14,7 @@ import pytest
 
 from denizen.errors import ToolRefused
 from denizen.structure import Index, Refreshed, SourceFile, use_index
-from denizen.structure.index import BATCH
+from denizen.structure.index import BATCH_FILES
 
 
 class Project:
@@ -222,7 +222,7 @@ def test_several_processes_use_it_at_once(project: Project) -> None:
 
 
 def test_a_process_that_dies_in_the_middle_leaves_an_index_that_is_right(project: Project) -> None:
-    count = 3 * BATCH
+    count = 3 * BATCH_FILES
     project.write(**{f"m{number:04}": f"def f{number}(): pass\n" for number in range(count)})
     process = worker(project, rounds=1)
     assert process.stdout

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from denizen.structure import LANGUAGES, Outline, Unparsable, language_of, outline
-from denizen.structure.outline import MOST_BYTES, MOST_DEPTH, MOST_PROBLEMS
+from denizen.structure.outline import MAX_BYTES, MAX_DEPTH, MAX_PROBLEMS
 
 DATA = Path(__file__).parents[1] / "data/languages"
 FILES = sorted(path.name for path in DATA.iterdir() if path.is_file() and path.name != "README.md")
@@ -64,7 +64,7 @@ def test_what_is_broken_keeps_the_rest(name: str) -> None:
 def test_problems_say_where() -> None:
     found = outline(b"x = 1\n\ndef f(:\n    pass\n", "python")
     assert found.problems == [(3, 7, "`)` is missing")]
-    assert len(outline(b"x = = 1\n" * 1000, "python").problems) == MOST_PROBLEMS
+    assert len(outline(b"x = = 1\n" * 1000, "python").problems) == MAX_PROBLEMS
 
 
 def test_a_symbol_has_its_comments_decorators_and_keywords() -> None:
@@ -115,12 +115,12 @@ def test_forms_of_definitions(language: str, source: str, expected: list[str]) -
 
 def test_what_is_nested_too_deeply_is_left_out() -> None:
     source = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(60)) + " " * 60 + "pass\n"
-    assert max(symbol.depth for symbol in outline(source.encode(), "python").symbols) == MOST_DEPTH
+    assert max(symbol.depth for symbol in outline(source.encode(), "python").symbols) == MAX_DEPTH
 
 
 def test_a_file_that_is_too_large_is_not_parsed() -> None:
     with pytest.raises(Unparsable, match="too large to parse"):
-        outline(b"x = 1\n" * (MOST_BYTES // 6 + 1), "python")
+        outline(b"x = 1\n" * (MAX_BYTES // 6 + 1), "python")
 
 
 def test_parsing_that_goes_on_for_minutes_is_ended_and_what_follows_is_parsed() -> None:

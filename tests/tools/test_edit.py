@@ -7,8 +7,8 @@ import pytest
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
-from denizen.tools.edit import MOST_PLACES, edit
-from denizen.tools.files.changes import LARGEST
+from denizen.tools.edit import MAX_PLACES, edit
+from denizen.tools.files.changes import MAX_FILE_BYTES
 
 Call = Callable[..., Awaitable[ToolResult]]
 PROGRAM = "def f():\n    if x:\n        return 1\n    return 2\n"
@@ -48,8 +48,8 @@ async def test_all_replaces_every_occurrence(workspace: Path, call: Call) -> Non
 
 
 async def test_a_text_that_is_nearly_everywhere_is_refused(workspace: Path, call: Call) -> None:
-    (workspace / "a.txt").write_text("a" * (MOST_PLACES + 1))
-    with pytest.raises(ToolRefused, match=f"more than {MOST_PLACES} times"):
+    (workspace / "a.txt").write_text("a" * (MAX_PLACES + 1))
+    with pytest.raises(ToolRefused, match=f"more than {MAX_PLACES} times"):
         await call(edit, path="a.txt", old="a", new="b", all=True)
 
 
@@ -213,7 +213,7 @@ async def test_what_is_no_text_is_refused(workspace: Path, call: Call) -> None:
     with pytest.raises(ToolRefused, match=r"a\.bin is binary data"):
         await call(edit, path="a.bin", old="a", new="b")
     with (workspace / "huge.txt").open("wb") as file:
-        file.truncate(LARGEST + 1)
+        file.truncate(MAX_FILE_BYTES + 1)
     with pytest.raises(ToolRefused, match=r"huge\.txt is too large to edit"):
         await call(edit, path="huge.txt", old="a", new="b")
 

@@ -7,8 +7,8 @@ import pytest
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
-from denizen.tools.files.walk import MOST_DEEP
-from denizen.tools.find import MOST, find, find_tool
+from denizen.tools.files.walk import MAX_DEPTH
+from denizen.tools.find import MAX_PATHS, find, find_tool
 
 Call = Callable[..., Awaitable[ToolResult]]
 
@@ -72,11 +72,11 @@ async def test_part_of_a_name_gets_a_hint(call: Call) -> None:
 
 
 async def test_many_results_come_in_pages(workspace: Path, call: Call) -> None:
-    for number in range(MOST + 2):
+    for number in range(MAX_PATHS + 2):
         (workspace / f"{number:04}").touch()
     first = await call(find, pattern="*")
-    assert first.text.endswith(f"\n{MOST - 1:04}\n[there is more; to go on: find with start={MOST + 1}]")
-    assert (await call(find, pattern="*", start=MOST + 1)).text == f"{MOST:04}\n{MOST + 1:04}"
+    assert first.text.endswith(f"\n{MAX_PATHS - 1:04}\n[there is more; to go on: find with start={MAX_PATHS + 1}]")
+    assert (await call(find, pattern="*", start=MAX_PATHS + 1)).text == f"{MAX_PATHS:04}\n{MAX_PATHS + 1:04}"
     assert (await call(find, pattern="*", start=9999)).text == "[nothing more matches *]"
 
 
@@ -94,10 +94,10 @@ async def test_deep_tree_is_walked_completely(workspace: Path, call: Call) -> No
 
 
 async def test_folders_that_are_too_deep_are_reported(workspace: Path, call: Call) -> None:
-    workspace.joinpath(*["d"] * MOST_DEEP, "deeper").mkdir(parents=True)
+    workspace.joinpath(*["d"] * MAX_DEPTH, "deeper").mkdir(parents=True)
     text = (await call(find, pattern="d*")).text
-    assert text.count("\n") == MOST_DEEP
-    assert text.endswith(f"/d/d/d (more than {MOST_DEEP} folders deep)]")
+    assert text.count("\n") == MAX_DEPTH
+    assert text.endswith(f"/d/d/d (more than {MAX_DEPTH} folders deep)]")
 
 
 async def test_a_pattern_for_too_many_names_is_refused(call: Call) -> None:

@@ -15,7 +15,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Answer, Tool, ToolContext
 from denizen.testing import FakeClock
-from denizen.tools.grep import LARGEST, MOST, grep_tool
+from denizen.tools.grep import MAX_FILE_BYTES, MAX_RESULTS, grep_tool
 
 Call = Callable[..., Awaitable[ToolResult]]
 WITH_RG, WITHOUT = grep_tool(os.environ), grep_tool({"PATH": ""})
@@ -103,21 +103,21 @@ async def test_separate_matches_are_divided(grep: Tool, workspace: Path, call: C
 
 async def test_many_matches_come_in_pages(grep: Tool, workspace: Path, call: Call) -> None:
     for name in ("a.txt", "b.txt"):
-        (workspace / name).write_text("x\n" * (MOST - 10))
+        (workspace / name).write_text("x\n" * (MAX_RESULTS - 10))
     first = await call(grep, pattern="x")
-    assert first.text.endswith(f"\n10:x\n[results 1–{MOST}; to go on: grep with start={MOST + 1}]")
-    rest = await call(grep, pattern="x", start=MOST + 1)
+    assert first.text.endswith(f"\n10:x\n[results 1–{MAX_RESULTS}; to go on: grep with start={MAX_RESULTS + 1}]")
+    rest = await call(grep, pattern="x", start=MAX_RESULTS + 1)
     assert rest.text.startswith("b.txt\n11:x\n12:x")
-    assert rest.text.endswith(f"\n{MOST - 10}:x")
-    assert rest.details["matches"] == MOST - 20
+    assert rest.text.endswith(f"\n{MAX_RESULTS - 10}:x")
+    assert rest.details["matches"] == MAX_RESULTS - 20
 
 
 async def test_wide_matches_fill_a_page_sooner(grep: Tool, workspace: Path, call: Call) -> None:
-    (workspace / "a.txt").write_text(f"{'x' * 290}\n" * MOST)
+    (workspace / "a.txt").write_text(f"{'x' * 290}\n" * MAX_RESULTS)
     first = await call(grep, pattern="x")
     assert len(first.text) < 45_000
     shown = first.details["matches"]
-    assert shown < MOST
+    assert shown < MAX_RESULTS
     assert (await call(grep, pattern="x", start=shown + 1)).text.startswith(f"a.txt\n{shown + 1}:")
 
 
@@ -195,7 +195,7 @@ def command(path: Path) -> bytes:
 
 async def test_files_that_cannot_be_searched_are_reported(grep: Tool, workspace: Path, call: Call) -> None:
     with (workspace / "huge.log").open("wb") as file:
-        file.truncate(LARGEST + 1)
+        file.truncate(MAX_FILE_BYTES + 1)
     (workspace / "a.txt").write_text("needle\n")
     assert (await call(grep, pattern="needle")).text == "a.txt\n1:needle\n[not read: huge.log (200.0 MB)]"
     with pytest.raises(ToolRefused, match=r"huge\.log is too large to search"):
@@ -289,5 +289,5 @@ async def test_languages_and_filters(args: dict[str, Any], text: str, grep: Tool
 
 
 async def test_a_filter_sees_more_matches_than_are_shown(grep: Tool, workspace: Path, call: Call) -> None:
-    (workspace / "a.txt").write_text("x\n" * (20 * MOST))
-    assert (await call(grep, pattern="x", jq=".whole, (.matches | length)")).text == f"false\n{10 * MOST}"
+    (workspace / "a.txt").write_text("x\n" * (20 * MAX_RESULTS))
+    assert (await call(grep, pattern="x", jq=".whole, (.matches | length)")).text == f"false\n{10 * MAX_RESULTS}"

@@ -8,7 +8,7 @@ import pytest
 
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
-from denizen.tools.ls import MOST, ls
+from denizen.tools.ls import MAX_ENTRIES, ls
 
 Call = Callable[..., Awaitable[ToolResult]]
 
@@ -44,11 +44,13 @@ async def test_an_ignored_folder_is_listed_when_it_is_asked_for(workspace: Path,
 
 
 async def test_a_large_folder_is_listed_in_pages(workspace: Path, call: Call) -> None:
-    for number in range(MOST + 3):
+    for number in range(MAX_ENTRIES + 3):
         (workspace / f"{number:04}").touch()
     first = await call(ls)
-    assert first.text.endswith(f"\n[{MOST + 3} entries in all; to go on: ls . start={MOST + 1}]")
-    assert (await call(ls, start=MOST + 1)).text == "\n".join(f"{n:04}  0 bytes" for n in range(MOST, MOST + 3))
+    assert first.text.endswith(f"\n[{MAX_ENTRIES + 3} entries in all; to go on: ls . start={MAX_ENTRIES + 1}]")
+    assert (await call(ls, start=MAX_ENTRIES + 1)).text == "\n".join(
+        f"{n:04}  0 bytes" for n in range(MAX_ENTRIES, MAX_ENTRIES + 3)
+    )
     with pytest.raises(ToolRefused, match="there is none from 9999"):
         await call(ls, start=9999)
 

@@ -11,8 +11,8 @@ from tests.documents import PAPER, written
 from denizen.errors import DenizenError, ToolRefused
 from denizen.messages import Document, Image, Text, ToolResult
 from denizen.text.documents import MOST_SHOWN
-from denizen.tools.files.media import LARGEST_IMAGE, LARGEST_PDF
-from denizen.tools.read import MOST_CHARS, MOST_LINES, read
+from denizen.tools.files.media import MAX_IMAGE_BYTES, MAX_PDF_BYTES
+from denizen.tools.read import MAX_CHARS, MAX_LINES, read
 
 Call = Callable[..., Awaitable[ToolResult]]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
@@ -54,26 +54,26 @@ async def test_an_empty_file(workspace: Path, call: Call) -> None:
 
 
 async def test_a_long_file_says_how_to_go_on_and_does(workspace: Path, call: Call) -> None:
-    (workspace / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, MOST_LINES + 12)))
+    (workspace / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, MAX_LINES + 12)))
     first = await call(read, path="a.txt")
-    assert f"\n{MOST_LINES}\tline {MOST_LINES}\n[" in first.text
-    assert first.text.endswith(f"to go on: read a.txt start={MOST_LINES + 1}]")
-    rest = await call(read, path="a.txt", start=MOST_LINES + 1)
-    assert rest.text.startswith(f"{MOST_LINES + 1}\tline {MOST_LINES + 1}\n")
-    assert rest.text.endswith(f"line {MOST_LINES + 11}")
+    assert f"\n{MAX_LINES}\tline {MAX_LINES}\n[" in first.text
+    assert first.text.endswith(f"to go on: read a.txt start={MAX_LINES + 1}]")
+    rest = await call(read, path="a.txt", start=MAX_LINES + 1)
+    assert rest.text.startswith(f"{MAX_LINES + 1}\tline {MAX_LINES + 1}\n")
+    assert rest.text.endswith(f"line {MAX_LINES + 11}")
 
 
 async def test_a_file_that_just_fits_needs_no_more(workspace: Path, call: Call) -> None:
-    (workspace / "a.txt").write_text("x\n" * MOST_LINES)
-    assert (await call(read, path="a.txt")).text.endswith(f"\n{MOST_LINES}\tx")
-    (workspace / "a.txt").write_text("x\n" * (MOST_LINES + 1))
-    assert (await call(read, path="a.txt", end=MOST_LINES)).text.endswith(f"\n{MOST_LINES}\tx")
+    (workspace / "a.txt").write_text("x\n" * MAX_LINES)
+    assert (await call(read, path="a.txt")).text.endswith(f"\n{MAX_LINES}\tx")
+    (workspace / "a.txt").write_text("x\n" * (MAX_LINES + 1))
+    assert (await call(read, path="a.txt", end=MAX_LINES)).text.endswith(f"\n{MAX_LINES}\tx")
 
 
 async def test_what_it_shows_stays_below_the_engines_limit(workspace: Path, call: Call) -> None:
     (workspace / "wide.txt").write_text(f"{'x' * 1500}\n" * 100)
     result = await call(read, path="wide.txt")
-    assert MOST_CHARS < len(result.text) < 50_000
+    assert MAX_CHARS < len(result.text) < 50_000
     shown = result.details["lines"]
     assert f"read wide.txt start={shown + 1}]" in result.text
 
@@ -139,7 +139,7 @@ async def test_images_are_seen_whatever_they_are_called(
 
 
 async def test_an_image_that_no_provider_takes_is_refused(workspace: Path, call: Call) -> None:
-    (workspace / "large.png").write_bytes(PNG.ljust(LARGEST_IMAGE + 1, b"\0"))
+    (workspace / "large.png").write_bytes(PNG.ljust(MAX_IMAGE_BYTES + 1, b"\0"))
     with pytest.raises(ToolRefused, match=r"image of 3\.8 MB; at most 3\.8 MB can be seen"):
         await call(read, path="large.png")
 
@@ -204,7 +204,7 @@ async def test_a_pdf_document_that_cannot_be_read_is_refused(
 async def test_a_huge_pdf_document_is_refused_before_it_is_read(workspace: Path, call: Call) -> None:
     with (workspace / "a.pdf").open("wb") as file:
         file.write(b"%PDF-1.7\n")
-        file.truncate(LARGEST_PDF + 1)
+        file.truncate(MAX_PDF_BYTES + 1)
     with pytest.raises(ToolRefused, match=r"a.pdf is a PDF document of 100\.0 MB; at most 100\.0 MB"):
         await call(read, path="a.pdf")
 

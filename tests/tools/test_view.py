@@ -12,10 +12,10 @@ from tests.documents import LINE, written
 from denizen.errors import ToolRefused
 from denizen.messages import Document, Image, Text, ToolResult
 from denizen.ports import Tool
-from denizen.structure.index import BATCH
+from denizen.structure.index import BATCH_FILES
 from denizen.testing import ToolConformance
 from denizen.text.documents import MOST_SHOWN
-from denizen.tools.view import BEGINNING, MOST_LINES, view_tool
+from denizen.tools.view import BEGINNING_LINES, MAX_LINES, view_tool
 
 Call = Callable[..., Awaitable[ToolResult]]
 DATA = Path(__file__).parents[1] / "data/languages"
@@ -213,7 +213,7 @@ async def test_lines_of_any_text(view: Tool, workspace: Path, call: Call) -> Non
     assert (await call(view, path="notes.txt", lines="2-3")).text == "2\tline 2\n3\tline 3"
     assert (await call(view, path="notes.txt", lines="1000-2000")).text == "1000\tline 1000"
     assert (await call(view, path="notes.txt", lines="7")).text == "7\tline 7"
-    assert (await call(view, path="notes.txt", lines="5-")).text.count("\n") == MOST_LINES - 1
+    assert (await call(view, path="notes.txt", lines="5-")).text.count("\n") == MAX_LINES - 1
     for wrong, why in {"x": "isn't like 10-20", "5-4": "before it begins", "1001": "has no line 1001"}.items():
         with pytest.raises(ToolRefused, match=why):
             await call(view, path="notes.txt", lines=wrong)
@@ -284,7 +284,7 @@ async def test_a_very_large_file_is_seen_by_lines(view: Tool, workspace: Path, c
     (workspace / "a.py").write_text("x = 1\n" * 900_000)
     text = (await call(view, path="a.py")).text
     assert text.startswith("a.py  5.4 MB\n[over 1.0 MB, too large to parse]\n1\tx = 1\n")
-    assert text.endswith(f"\n[more: view a.py lines={BEGINNING + 1}-{BEGINNING + 100}]")
+    assert text.endswith(f"\n[more: view a.py lines={BEGINNING_LINES + 1}-{BEGINNING_LINES + 100}]")
     assert (await call(view, path="a.py", lines="899999-900000")).text == "899999\tx = 1\n900000\tx = 1"
     with pytest.raises(ToolRefused, match=r"a\.py \(over 1\.0 MB, too large to parse\) has no symbol 'x'"):
         await call(view, path="a.py/x")
@@ -362,18 +362,18 @@ async def test_the_index_follows_the_files_and_gitignore(view: Tool, store: Path
 
 
 async def test_a_long_wait_for_the_index_is_shown(view: Tool, workspace: Path, shown: list[str], call: Call) -> None:
-    for number in range(BATCH + 1):
+    for number in range(BATCH_FILES + 1):
         (workspace / f"m{number}.py").write_text(f"def f{number}(): pass\n")
     await call(view, path="f7")
-    assert shown == [f"{BATCH} files indexed\n"]
+    assert shown == [f"{BATCH_FILES} files indexed\n"]
 
 
 async def test_calls_at_the_same_time_index_once(view: Tool, workspace: Path, shown: list[str], call: Call) -> None:
-    for number in range(BATCH + 1):
+    for number in range(BATCH_FILES + 1):
         (workspace / f"m{number}.py").write_text(f"def f{number}(): pass\n")
     answers = await asyncio.gather(*(call(view, path=f"f{number}") for number in range(4)))
     assert [answer.text.split()[0] for answer in answers] == [f"m{number}.py/f{number}" for number in range(4)]
-    assert shown == [f"{BATCH} files indexed\n"]
+    assert shown == [f"{BATCH_FILES} files indexed\n"]
 
 
 async def test_links_that_lead_out_are_not_followed(view: Tool, store: Path, tmp_path: Path, call: Call) -> None:

@@ -45,13 +45,13 @@ _ENVIRONMENT = {
     "GIT_COMMITTER_NAME": "denizen",
     "GIT_COMMITTER_EMAIL": "denizen",
 }
-_COMPLAINT_CHARS = 500
+_MAX_ERROR_CHARS = 500
 """Characters of git's complaint that are shown."""
 _DISK_FULL = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
 """What git says when there is no room, in its several places."""
-_LOCK_SECONDS = 60.0
+_LOCK_TIMEOUT_S = 60.0
 """How long another process may hold the repository."""
-_LOCK_PAUSE = 0.02
+_LOCK_POLL_S = 0.02
 _LEFT_BEHIND = ("*.lock", "refs/heads/*.lock", "refs/checkpoints/*.lock")
 
 
@@ -60,7 +60,7 @@ class GitError(DenizenError):
 
     def __init__(self, command: str, complaint: str, folder: Path) -> None:
         self.disk_full = any(sign in complaint for sign in _DISK_FULL)
-        said = " ".join(complaint.split())[-_COMPLAINT_CHARS:] or "it said nothing"
+        said = " ".join(complaint.split())[-_MAX_ERROR_CHARS:] or "it said nothing"
         advice = (
             "Free some space and try again; the checkpoints that were made are safe."
             if self.disk_full
@@ -151,17 +151,17 @@ async def locked(folder: Path, clock: Clock) -> AsyncGenerator[int]:
     """
     fd = os.open(folder / "held", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        until = clock.monotonic() + _LOCK_SECONDS
+        until = clock.monotonic() + _LOCK_TIMEOUT_S
         while True:
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             if clock.monotonic() >= until:
                 raise DenizenError(
-                    f"Another process has held the checkpoints in {folder} for {_LOCK_SECONDS:g} s. "
+                    f"Another process has held the checkpoints in {folder} for {_LOCK_TIMEOUT_S:g} s. "
                     "Wait until it is done, or end it."
                 )
-            await clock.sleep(_LOCK_PAUSE)
+            await clock.sleep(_LOCK_POLL_S)
         for pattern in _LEFT_BEHIND:
             for left in folder.glob(pattern):
                 left.unlink(missing_ok=True)

@@ -14,13 +14,13 @@ from denizen.runtime.clock import Clock
 _REFS = "refs/checkpoints/"
 _LAST = "refs/heads/last"
 _FORMAT = "%(refname)%09%(objectname)%09%(tree)%09%(committerdate:unix)%09%(subject)"
-_KEPT_FOR = timedelta(days=30)
-_KEPT_AT_LEAST = 64
+_RETENTION = timedelta(days=30)
+_MIN_KEPT = 64
 """However old: a running turn may have begun with the oldest of them."""
-_KEPT_AT_MOST = 1000
-_CLEANED_EVERY = 32
+_MAX_KEPT = 1000
+_PRUNE_EVERY = 32
 """Snapshots after which the old ones go."""
-_SHORTEST = 4
+_MIN_ID_CHARS = 4
 """Letters of an id that name a snapshot."""
 _NO_BLOB = "0" * 40
 
@@ -81,7 +81,7 @@ async def latest_snapshots(git: Git) -> list[Snapshot]:
 def find(snapshots: Sequence[Snapshot], name: str) -> Snapshot:
     """The snapshot of that id, or that begins so; else the newest of that label. Raises DenizenError."""
     exact = [each for each in snapshots if each.id == name]
-    begun = {each.id: each for each in snapshots if len(name) >= _SHORTEST and each.id.startswith(name)}
+    begun = {each.id: each for each in snapshots if len(name) >= _MIN_ID_CHARS and each.id.startswith(name)}
     labelled = [each for each in snapshots if name and each.label == name]
     if len(begun) > 1 and not exact and not labelled:
         raise DenizenError(f"Several checkpoints begin with {name}: give more of its id.")
@@ -110,13 +110,13 @@ async def prune(git: Git, snapshot: Snapshot, clock: Clock) -> None:
 
     Snapshots go after 30 days, or when there are 1,000 newer ones; the newest 64 stay, and the newest of each label.
     """
-    if snapshot.number % _CLEANED_EVERY:
+    if snapshot.number % _PRUNE_EVERY:
         return
     labels: set[str] = set()
     old: list[Snapshot] = []
     for place, each in enumerate(await all_snapshots(git)):
-        is_old = each.at < clock.now() - _KEPT_FOR and place >= _KEPT_AT_LEAST
-        if (is_old or place >= _KEPT_AT_MOST) and (not each.label or each.label in labels):
+        is_old = each.at < clock.now() - _RETENTION and place >= _MIN_KEPT
+        if (is_old or place >= _MAX_KEPT) and (not each.label or each.label in labels):
             old.append(each)
         labels.add(each.label)
     await git.run("update-ref", "--stdin", data="".join(f"delete {_ref(each)}\n" for each in old).encode())

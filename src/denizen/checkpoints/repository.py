@@ -20,7 +20,7 @@ TEMPORARY = ".denizen-restore.tmp"
 
 _ATTRIBUTES = b"* -text -eol -crlf -ident -filter !diff !merge !working-tree-encoding\n"
 """Files are kept byte for byte, whatever the project's .gitattributes say."""
-_LARGEST = 1_000_000
+_MAX_PATTERN_BYTES = 1_000_000
 """Bytes of a file of patterns that are read."""
 _BY_PRODUCTS = (
     *("__pycache__/", "*.py[cod]", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/", "*.egg-info/"),
@@ -71,7 +71,7 @@ def clear(path: Path) -> None:
 async def _root(git: Git) -> Path:
     """The work tree, chosen once: the project's repository, whose ignore rules hold, or the workspace alone."""
     workspace, note = git.root, git.folder / "root"
-    if kept := read_file(note, _LARGEST):
+    if kept := read_file(note, _MAX_PATTERN_BYTES):
         return Path(os.fsdecode(kept))
     await git.run("init", "--quiet", "--template=", "--initial-branch=last")
     (git.folder / "info").mkdir(exist_ok=True)
@@ -131,5 +131,5 @@ async def _include_tracked(git: Git, project: Path, private: Sequence[Path]) -> 
 def _read(file: Path) -> bytes:
     """A small file; empty where there is none, or it can't be read."""
     with contextlib.suppress(OSError, ValueError):
-        return read_file(file, _LARGEST) or b""
+        return read_file(file, _MAX_PATTERN_BYTES) or b""
     return b""

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from denizen.checkpoints.git import Git, GitError
 
-LARGEST_FILE = 100_000_000
+MAX_FILE_BYTES = 100_000_000
 """Bytes of a file that snapshots hold; larger ones are left out."""
 
-_TRIES = 3
-_MANY = 200
+_MAX_TRIES = 3
+_PACK_FROM = 200
 _ONE_PACK = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "core.bigFileThreshold",
@@ -35,7 +35,7 @@ class Staged:
 
 async def stage(git: Git, but: Collection[str] = ()) -> Staged:
     """Take into the index what has changed in the work tree, except for the paths `but`. Raises DenizenError."""
-    for _ in range(_TRIES - 1):
+    for _ in range(_MAX_TRIES - 1):
         try:
             return await _stage(git, but)
         except GitError as error:
@@ -46,7 +46,7 @@ async def stage(git: Git, but: Collection[str] = ()) -> Staged:
 
 async def include(git: Git, paths: Sequence[str]) -> None:
     """Take paths into the index, ignored or not; those that are gone are taken out."""
-    env = _ONE_PACK if len(paths) >= _MANY else {}
+    env = _ONE_PACK if len(paths) >= _PACK_FROM else {}
     await git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=paths, env=env)
 
 
@@ -62,7 +62,7 @@ def can_be_kept(root: Path, path: str) -> bool:
     if any(part.lower() == ".git" for part in path.split("/")):
         return False
     if stat.S_ISREG(found.st_mode):
-        return found.st_size <= LARGEST_FILE and os.access(file, os.R_OK)
+        return found.st_size <= MAX_FILE_BYTES and os.access(file, os.R_OK)
     return stat.S_ISLNK(found.st_mode)
 
 

@@ -14,7 +14,7 @@ from denizen.checkpoints.history import Snapshot
 from denizen.checkpoints.repository import TEMPORARY
 from denizen.checkpoints.staging import stage
 
-OLDEST = timedelta(days=5)
+MAX_AGE = timedelta(days=5)
 """How old a copy may be to be continued: after some more days systems delete temporary files, one by one."""
 
 _NOTE = "copy"
@@ -89,7 +89,7 @@ def reopen_copy(git: Git, known: Sequence[Snapshot], folder: Path, now: datetime
     except OSError:
         return None
     start = next((snapshot for snapshot in known if snapshot.id == name), None)
-    if start is None or now - made > OLDEST:
+    if start is None or now - made > MAX_AGE:
         return None
     (folder / "index.lock").unlink(missing_ok=True)  # of a process that was killed
     return _worktree(git, start, folder, links)

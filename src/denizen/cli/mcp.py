@@ -23,7 +23,7 @@ from denizen.errors import ConfigError, DenizenError
 from denizen.runtime.clock import SystemClock
 from denizen.text.plural import counted
 from denizen.tools.mcp import McpServers
-from denizen.tools.mcp.connection import Connection
+from denizen.tools.mcp.connection import McpConnection
 from denizen.tools.mcp.listing import KnownTool, Listing, Pin, pin_name
 from denizen.tools.mcp.remote import Remote, Tokens
 from denizen.trusted.programs import trusted_environ
@@ -177,7 +177,7 @@ def login(name: str) -> None:
     async def sign_in() -> None:
         tokens.forget()
         patient = msgspec.structs.replace(server, start_timeout=_SIGN_IN_SECONDS)
-        connection = Connection(
+        connection = McpConnection(
             name, patient, Remote(name, server, tokens, browse), clock, workspace, SessionFiles(home())
         )
         try:

@@ -2,7 +2,7 @@
 
 from denizen.structure.index import Index, IndexedFile, Located, Mention, Refreshed, SourceFile, use_index
 from denizen.structure.languages import LANGUAGES, is_of_type, language_of, named_language
-from denizen.structure.outline import FUNCTIONS, TYPES, Outline, Reference, Symbol, outline
+from denizen.structure.outline import FUNCTIONS, TYPES, Outline, Symbol, SymbolReference, outline
 from denizen.structure.parser import Unparsable, parsed
 
 __all__ = [
@@ -14,10 +14,10 @@ __all__ = [
     "Located",
     "Mention",
     "Outline",
-    "Reference",
     "Refreshed",
     "SourceFile",
     "Symbol",
+    "SymbolReference",
     "Unparsable",
     "is_of_type",
     "language_of",

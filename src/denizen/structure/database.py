@@ -15,7 +15,7 @@ from denizen.structure.languages import QUERIES
 
 T = TypeVar("T")
 
-BUSY_TIMEOUT = 30.0
+BUSY_TIMEOUT_S = 30.0
 """Seconds to wait for another process that writes."""
 FORMAT = 1
 """Raise it when the same source gives another outline or measure, for reasons other than its queries."""
@@ -85,7 +85,7 @@ def _open(path: Path) -> sqlite3.Connection:
     version = checksum % (2**31 - 1) + 1
     for _ in range(2):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
+        database = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
         try:
             database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON")
             found = database.execute("PRAGMA user_version").fetchone()[0]

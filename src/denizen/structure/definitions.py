@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LONGEST_NAME = 200
-LONGEST_SIGNATURE = 300
-LONGEST_DOC = 160
+MAX_NAME_CHARS = 200
+MAX_SIGNATURE_CHARS = 300
+MAX_DOC_CHARS = 160
 """Characters."""
-_WIDEST_INDENT = 200
+_MAX_INDENT = 200
 """Bytes that the first word of a line may be indented."""
 
 _TERMINATOR = re.compile(rb"[ \t]*[;,]")
@@ -125,7 +125,7 @@ class Extents:
     def _column(self, at: int) -> int | None:
         """How far it is indented; None if something is before it on its line."""
         indent = self._source[self._source.rfind(b"\n", 0, at) + 1 : at]
-        return len(indent) if len(indent) < _WIDEST_INDENT and not indent.strip() else None
+        return len(indent) if len(indent) < _MAX_INDENT and not indent.strip() else None
 
     def _strip(self, at: int) -> int:
         """The position after the last character before `at` that isn't blank."""
@@ -154,8 +154,8 @@ def referenced_name(source: bytes, kind: str, node: "Node") -> str:
 
 def text_of(source: bytes, node: "Node") -> str:
     """The node's text on one line; much faster than `node.text`."""
-    text = source[node.start_byte : min(node.end_byte, node.start_byte + 4 * LONGEST_NAME)]
-    return " ".join(text.decode(errors="replace").split())[:LONGEST_NAME]
+    text = source[node.start_byte : min(node.end_byte, node.start_byte + 4 * MAX_NAME_CHARS)]
+    return " ".join(text.decode(errors="replace").split())[:MAX_NAME_CHARS]
 
 
 def _without_type_arguments(text: str) -> str:
@@ -172,14 +172,14 @@ def signature(source: bytes, top: "Node", body: "Node | None") -> str:
     end = next(
         (child.start_byte for child in top.children if child.type == "comment" and child.start_byte > start), end
     )
-    text = _one_line(source[start : min(end, start + 4 * LONGEST_SIGNATURE)])
+    text = _one_line(source[start : min(end, start + 4 * MAX_SIGNATURE_CHARS)])
     if body is None:
         text = text.partition("{")[0]
     else:
         rest = _one_line(source[body.end_byte : min(top.end_byte, body.end_byte + 200)]).strip("} ;")
         if rest not in {"", "end"}:
             text = f"{text} … {rest}"  # `typedef struct … name`
-    return _shortened(_TAIL.sub("", text.rstrip()), LONGEST_SIGNATURE)
+    return _shortened(_TAIL.sub("", text.rstrip()), MAX_SIGNATURE_CHARS)
 
 
 def declaration_start(top: "Node") -> int:
@@ -205,13 +205,13 @@ def first_doc_line(source: bytes, comments: Sequence[Span], body: "Node | None")
         text = source[first.start_byte : min(first.end_byte, first.start_byte + 2000)].decode(errors="replace")
         for line in _QUOTES.sub("", text).splitlines():
             if _WORD.search(line):
-                return _shortened(line.strip(), LONGEST_DOC)
+                return _shortened(line.strip(), MAX_DOC_CHARS)
     for comment in comments:
         text = source[comment.start : min(comment.end, comment.start + 2000)].decode(errors="replace")
         for line in text.splitlines():
             words = _TAGS.sub("", _COMMENT_MARKS.sub("", line)).strip()
             if _WORD.search(words):
-                return _shortened(words, LONGEST_DOC)
+                return _shortened(words, MAX_DOC_CHARS)
     return ""
 
 

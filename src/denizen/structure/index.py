@@ -10,15 +10,15 @@ from typing import Any, NamedTuple, TypeVar
 
 from denizen.structure.database import with_database
 from denizen.structure.languages import language_of
-from denizen.structure.outline import MOST_BYTES, Outline, Reference, Symbol, outline
+from denizen.structure.outline import MAX_BYTES, Outline, Symbol, SymbolReference, outline
 from denizen.structure.parser import Unparsable
 
 T = TypeVar("T")
 
-BATCH = 100
+BATCH_FILES = 100
 """Files per transaction; an interrupted refresh keeps those already written."""
 
-HEAD = 1000
+HEAD_BYTES = 1000
 """Bytes at the beginning of a file that may say that it was generated."""
 
 Stamp = tuple[int, int, int]
@@ -68,7 +68,7 @@ class Mention(NamedTuple):
     """A reference, the file that it is in, and the symbol around it, if there is one."""
 
     file: str
-    reference: Reference
+    reference: SymbolReference
     within: Symbol | None
 
 
@@ -124,7 +124,7 @@ class Index:
             seen.add(file.path)
             if known.get(file.path) != [*file.stamp]:
                 batch.append(_entry(file))
-            if len(batch) == BATCH:
+            if len(batch) == BATCH_FILES:
                 done.parsed += self._write(batch)
                 show(done.parsed)
         done.parsed += self._write(batch)
@@ -162,7 +162,10 @@ class Index:
         where += [("refs.name = ?", (name,))] if name else []
         where += [("refs.line BETWEEN ? AND ?", lines)] if lines else []
         rows = self._select(_REFERENCES, "ORDER BY files.path, refs.number", where)
-        return [Mention(row[0], Reference(*row[3:7]), Symbol(*row[9:]) if row[9] is not None else None) for row in rows]
+        return [
+            Mention(row[0], SymbolReference(*row[3:7]), Symbol(*row[9:]) if row[9] is not None else None)
+            for row in rows
+        ]
 
     def reference_lines(self, *, kinds: Iterable[str], below: str = "") -> list[tuple[str, int]]:
         """The file and line of each reference of these kinds: much faster than `references`."""
@@ -235,8 +238,8 @@ _GENERATED = re.compile(
 def _entry(file: SourceFile) -> _Entry:
     """What the index keeps of a file, or why it couldn't be parsed."""
     language = language_of(file.path)
-    if file.stamp[0] > MOST_BYTES:
-        return file.path, file.stamp, language, 0, False, f"over {MOST_BYTES // 10**6} MB, not parsed", None
+    if file.stamp[0] > MAX_BYTES:
+        return file.path, file.stamp, language, 0, False, f"over {MAX_BYTES // 10**6} MB, not parsed", None
     try:
         source = file.read()
     except OSError as error:
@@ -247,7 +250,7 @@ def _entry(file: SourceFile) -> _Entry:
     if not language:
         return file.path, file.stamp, "", 0, False, "", None
     lines = source.count(b"\n") + (not source.endswith(b"\n") and bool(source))
-    generated = bool(_GENERATED.search(source, 0, HEAD))
+    generated = bool(_GENERATED.search(source, 0, HEAD_BYTES))
     try:
         return file.path, file.stamp, language, lines, generated, "", outline(source, language)
     except Unparsable as error:

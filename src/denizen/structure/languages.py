@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import tree_sitter
 
 QUERIES = Path(__file__).with_name("queries")
-HEAD = 256
+HEAD_BYTES = 256
 """Bytes at the beginning of a file that may name its interpreter."""
 
 
@@ -90,7 +90,7 @@ def language_of(path: str, head: bytes = b"") -> str:
         return "cpp"
     if language or "." in name:
         return language
-    interpreter = _INTERPRETER.match(head[:HEAD])
+    interpreter = _INTERPRETER.match(head[:HEAD_BYTES])
     return _BY_INTERPRETER.get(interpreter[1].decode(), "") if interpreter else ""
 
 

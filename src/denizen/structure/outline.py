@@ -19,11 +19,11 @@ from denizen.structure.parser import Unparsable, parsed
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """Of a file that is parsed, at about 1.5 MB/s; what a person writes is seldom a tenth of it."""
-MOST_DEPTH = 20
+MAX_DEPTH = 20
 """How deep symbols are nested; what is deeper is left out."""
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 
 TYPES = frozenset(
     {"class", "struct", "interface", "trait", "protocol", "enum", "union", "object", "type", "impl", "extension"}
@@ -61,7 +61,7 @@ class Symbol(NamedTuple):
     doc: str
 
 
-class Reference(NamedTuple):
+class SymbolReference(NamedTuple):
     """A place that refers to something by its name; which one of that name isn't known.
 
     `kind`: `call` (of a function or a constructor), `base` (a type that another derives from), `import` (a module or
@@ -89,7 +89,7 @@ class Outline:
 
     language: str
     symbols: Sequence[Symbol]
-    references: Sequence[Reference]
+    references: Sequence[SymbolReference]
     problems: Sequence[Problem]
 
 
@@ -108,8 +108,8 @@ def outline(source: bytes, language: str) -> Outline:
 
     Raises Unparsable for one that is too large or takes too long.
     """
-    if len(source) > MOST_BYTES:
-        raise Unparsable(f"too large to parse (over {MOST_BYTES // 1_000_000} MB)")
+    if len(source) > MAX_BYTES:
+        raise Unparsable(f"too large to parse (over {MAX_BYTES // 1_000_000} MB)")
     return parsed(_outline, source, language)
 
 
@@ -138,7 +138,7 @@ def _outline(source: bytes, language: str) -> Outline:
     references.sort(key=lambda pair: pair[1].start_byte)
     within = innermost_symbols(symbols, [node.start_byte for _, node in references])
     named = [
-        Reference(name, kind, node.start_point[0] + 1, symbol)
+        SymbolReference(name, kind, node.start_point[0] + 1, symbol)
         for (kind, node), symbol in zip(references, within, strict=True)
         if (name := referenced_name(source, kind, node))
     ]
@@ -157,7 +157,7 @@ def _symbols(source: bytes, found: list[tuple[Extent, _Definition]], extents: Ex
         parent, around = outer[-1] if outer else (None, None)
         if parent and around:  # nested too deeply, a local variable of the symbol around it, or that once more
             same = each.body is not None and around.body is not None and each.body.id == around.body.id
-            if same or parent.depth >= MOST_DEPTH or (each.kind in _LOCAL and parent.kind in FUNCTIONS):
+            if same or parent.depth >= MAX_DEPTH or (each.kind in _LOCAL and parent.kind in FUNCTIONS):
                 continue
         container, name = bare_name(source, each.kind, each.name, each.container)
         body = _body(each)
@@ -216,7 +216,7 @@ def _problems(root: "Node") -> Iterator[Problem]:
     """The places that don't follow the grammar."""
     pending = [root] if root.has_error else []
     count = 0
-    while pending and count < MOST_PROBLEMS:
+    while pending and count < MAX_PROBLEMS:
         node = pending.pop()
         if node.is_error or node.is_missing:
             line, column = node.start_point

@@ -14,12 +14,12 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-LEAST_SECONDS = 2.0
-SECONDS_PER_MB = 10.0
+MIN_TIMEOUT_S = 2.0
+TIMEOUT_S_PER_MB = 10.0
 """CPU time that a text may take; usual code needs a tenth of it."""
-MOST_MEMORY = 2_000_000_000
+MAX_MEMORY_BYTES = 2_000_000_000
 """Bytes, per process."""
-MOST_IDLE = 2
+MAX_IDLE = 2
 """Processes kept for the next text."""
 
 
@@ -80,7 +80,7 @@ def parsed(work: Callable[[bytes, str], T], source: bytes, language: str) -> T:
         ended = parser.end()
         why = "too long to parse" if ended == signal.SIGPROF else f"not parsable: its parser crashed ({ended})"
         raise Unparsable(why) from gone
-    if len(_idle) < MOST_IDLE:
+    if len(_idle) < MAX_IDLE:
         _idle.append(parser)
     else:
         parser.end()
@@ -99,11 +99,11 @@ def serve(descriptor: int) -> None:
     connection = Connection(descriptor)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(ValueError):  # the limit is lower already
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     with suppress(EOFError, ConnectionError):
         while True:
             work, source, language = connection.recv()
-            signal.setitimer(signal.ITIMER_PROF, LEAST_SECONDS + SECONDS_PER_MB * len(source) / 1_000_000)
+            signal.setitimer(signal.ITIMER_PROF, MIN_TIMEOUT_S + TIMEOUT_S_PER_MB * len(source) / 1_000_000)
             try:
                 answer = work(source, language), None
             except Exception as error:  # noqa: BLE001 (it is raised in the process that asked)

@@ -28,8 +28,8 @@ from denizen.tools.symbols.project_index import with_index
 from denizen.tools.symbols.target import find_target
 
 What = Literal["complexity", "length", "callers", "callees", "hotspots", "duplicates", "security", "imports"]
-MOST_UNREAD = 5  # listed files that couldn't be read
-MOST_FACTS = 10_000  # findings passed to a filter
+MAX_UNREAD = 5  # listed files that couldn't be read
+MAX_FACTS = 10_000  # findings passed to a filter
 
 
 def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:
@@ -71,7 +71,7 @@ def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:
             unread = [*dict.fromkeys([*notes, *scope.unread])]
             remarks = [*findings.remarks]
             if unread:
-                remarks.append(f"not read: {printable(first_of(unread, MOST_UNREAD))}")
+                remarks.append(f"not read: {printable(first_of(unread, MAX_UNREAD))}")
             if scope.left_out:
                 files = counted(len(scope.left_out), "vendored or generated file")
                 remarks.append(f"left out: {files}; name a folder of them to analyze them")
@@ -84,7 +84,7 @@ def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:
             lines.append(f"[{len(findings.rows) - most:,} more; ask for them with `most`, or for a smaller `path`]")
         lines += [f"[{remark}]" for remark in findings.remarks]
         answer = ToolResult("", "", [Text("\n".join(lines))], details={"found": len(findings.rows)})
-        return await filtered(answer, jq, findings.facts[:MOST_FACTS])
+        return await filtered(answer, jq, findings.facts[:MAX_FACTS])
 
     return analyze
 

@@ -13,11 +13,11 @@ from denizen.messages import Text, ToolResult
 from denizen.ports import Sandbox, Schema, ToolContext, Traits
 from denizen.tools.function import FunctionTool, tool
 from denizen.tools.programs.jobs import Jobs
-from denizen.tools.programs.process import Kept, Lines, run
+from denizen.tools.programs.process import BoundedOutput, LineEmitter, run
 from denizen.trusted.environment import environment_note
 from denizen.trusted.programs import find_program
 
-_MOST_SHOWN = 50_000  # characters of one command's output that are shown as they come
+_MAX_SHOWN_CHARS = 50_000  # characters of one command's output that are shown as they come
 _REFUSALS = (
     *("Permission denied", "Read-only file system", "Operation not permitted", "PermissionError", "EROFS", "EACCES"),
     *("Device or resource busy", "EBUSY"),
@@ -65,7 +65,7 @@ def bash_tool(
         if background:
             running.check(key, background)
         wrapped = await asyncio.to_thread(running.wrap, key, place, argv, workspace=folder, network=network)
-        kept, lines = Kept(most), Lines(turn.emit, _MOST_SHOWN)
+        kept, lines = BoundedOutput(most), LineEmitter(turn.emit, _MAX_SHOWN_CHARS)
         notice = f"[{wrapped.notice}]\n" if (turn.session_key, wrapped.notice) not in noticed and wrapped.notice else ""
         if notice:
             noticed.add((turn.session_key, wrapped.notice))

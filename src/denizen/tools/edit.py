@@ -12,8 +12,8 @@ from denizen.tools.files.changes import LoadedFile, NewContent, change, load
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
-MOST_NAMED = 10  # line numbers in a message
-MOST_PLACES = 10_000  # occurrences that one call replaces
+MAX_NAMED_LINES = 10  # line numbers in a message
+MAX_PLACES = 10_000  # occurrences that one call replaces
 
 _NUMBER = re.compile(r"\s*\d+[\t→:]")
 
@@ -39,9 +39,9 @@ def edit(turn: ToolContext, path: str, old: str, new: str, all: bool = False) ->
         spans = _occurrences(plain_quotes(line_ends.text), plain_quotes(old), apart=all)
     if not spans:
         return _edit_loosely(workspace, source, line_ends, old, new)
-    if len(spans) > MOST_PLACES:
-        raise ToolRefused(f"{source.path} has this text more than {MOST_PLACES} times; give more of it")
-    lines = [line_ends.text.count("\n", 0, begin) + 1 for begin, _ in spans[:MOST_NAMED]]
+    if len(spans) > MAX_PLACES:
+        raise ToolRefused(f"{source.path} has this text more than {MAX_PLACES} times; give more of it")
+    lines = [line_ends.text.count("\n", 0, begin) + 1 for begin, _ in spans[:MAX_NAMED_LINES]]
     if len(spans) > 1 and not all:
         raise _ambiguous(source.path, len(spans), lines, "; or set `all`")
     places = f"{len(spans)} places: lines" if len(spans) > 1 else "line"
@@ -56,7 +56,7 @@ def _occurrences(text: str, old: str, *, apart: bool) -> list[Span]:
     """Where the text is, up to one time more than can be replaced; `apart`: without those that overlap."""
     found: list[Span] = []
     at = text.find(old)
-    while at >= 0 and len(found) <= MOST_PLACES:
+    while at >= 0 and len(found) <= MAX_PLACES:
         found.append((at, at + len(old)))
         at = text.find(old, at + (len(old) if apart else 1))
     return found
@@ -77,7 +77,7 @@ def _edit_loosely(workspace: Workspace, source: LoadedFile, line_ends: LineEnds,
             hint = "; it does without the escapes: give line ends and characters as they are in the file" + hint
         raise ToolRefused(f"{source.path} doesn't contain this text{hint}")
     if len(found) > 1:
-        raise _ambiguous(source.path, len(found), [first + 1 for first, _ in found[:MOST_NAMED]], ", exactly")
+        raise _ambiguous(source.path, len(found), [first + 1 for first, _ in found[:MAX_NAMED_LINES]], ", exactly")
     first, last = found[0]
     before = min(_blank(wanted), _blank(coming))  # blank lines around both aren't part of the change
     after = min(_blank(wanted[::-1]), _blank(coming[::-1]))

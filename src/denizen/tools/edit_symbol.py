@@ -16,7 +16,7 @@ from denizen.tools.programs.jq import filtered
 from denizen.tools.symbols.skeleton import line_range
 from denizen.tools.symbols.target import find_target
 
-MOST_LISTED = 5  # lines above a symbol that the result lists
+MAX_LISTED = 5  # lines above a symbol that the result lists
 Action = Literal["delete", "replace", "insert", "move"]
 
 
@@ -80,7 +80,7 @@ class _Edit:
                 kept = [line for line in above if line not in given and line not in removed]
                 report = f"Replaced {_named(draft, symbol)}"
                 for what, lines in (("kept above it", kept), ("removed from above it", removed)):
-                    shown = ", ".join(lines[:MOST_LISTED]) + (", …" if len(lines) > MOST_LISTED else "")
+                    shown = ", ".join(lines[:MAX_LISTED]) + (", …" if len(lines) > MAX_LISTED else "")
                     report += f"; {what}: {shown}" if lines else ""
                 return self._save(report, new)
             case "move":

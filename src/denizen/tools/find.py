@@ -16,13 +16,13 @@ from denizen.tools.files.walk import Skipped, path_below, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
-MOST = 500  # paths that one call shows
-SECONDS = 30.0  # how long a search may take
+MAX_PATHS = 500  # paths that one call shows
+TIMEOUT_S = 30.0  # how long a search may take
 
 _SPECIAL = re.compile(r"[*?\[]")
 
 
-def find_tool(*, seconds: float = SECONDS) -> Tool:
+def find_tool(*, seconds: float = TIMEOUT_S) -> Tool:
     """The tool, which searches for at most that long."""
 
     @tool(traits=Traits.READS | Traits.REPEATABLE)
@@ -58,15 +58,15 @@ def _find(workspace: Workspace, path: str, pattern: str, *, start: int, stop: th
         for entry in entries:
             if any(glob.matches(entry.names, is_folder=entry.is_folder) for glob in globs):
                 found.append(path_below(folder, entry.names) + ("/" if entry.is_folder else ""))
-                if len(found) == start + MOST:
+                if len(found) == start + MAX_PATHS:
                     break
-    shown = found[start - 1 : start - 1 + MOST]
+    shown = found[start - 1 : start - 1 + MAX_PATHS]
     text = "\n".join(shown)
     if not shown:
         hint = "" if found or _SPECIAL.search(pattern) else f"; to find part of a name: *{pattern.strip('/')}*"
         text = f"[nothing {'more ' if found else ''}matches {pattern}{hint}]"
-    if len(found) == start + MOST:
-        text += f"\n[there is more; to go on: find with start={start + MOST}]"
+    if len(found) == start + MAX_PATHS:
+        text += f"\n[there is more; to go on: find with start={start + MAX_PATHS}]"
     if stop.is_set():
         text += "\n[not all was searched: it took too long; give a narrower `path`]"
     return result(text + skipped.notes(nothing_found=not found), path=folder, pattern=pattern, found=len(shown))

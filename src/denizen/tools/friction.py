@@ -28,7 +28,7 @@ DONE_BY_TOOLS = frozenset({"cat", "head", "tail", "sed", "grep", "rg", "find", "
 """Programs in place of which there are tools: run alone, they are a way around those."""
 _SUBJECTS = {"task": {"text"}}
 """Arguments that may be left out and yet say what a call is about: another one is another question."""
-_MOST_SHOWN = 100  # characters of an example
+_MAX_EXAMPLE_CHARS = 100  # characters of an example
 _OUR_OWN = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
 _WRONG = re.compile(r".{0,80}: wrong arguments: |there is no tool ")
 _CUT = re.compile(r"^\[[^\n]*(?:to go on: |left out|cut: |more: |took longer than )", re.MULTILINE)
@@ -37,7 +37,7 @@ CallsOf = Callable[[AssistantMessage], Sequence[ToolCall]]
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AnsweredCall:
     """A call and its result; `turn` numbers the user's message that it belongs to.
 
     `since` counts the calls before it that may have changed something.
@@ -122,7 +122,7 @@ def friction(
     return sorted(found.values(), key=lambda tool: (-sum(map(tool.count, tool.of)), -tool.calls, tool.tool))
 
 
-def _attempts(entries: Sequence[AnyEntry], calls_of: CallsOf) -> Iterator[Attempt]:
+def _attempts(entries: Sequence[AnyEntry], calls_of: CallsOf) -> Iterator[AnsweredCall]:
     """The calls that were answered; those that weren't run because something else came are left out."""
     asked: dict[str, ToolCall] = {}
     turn = since = 0
@@ -135,15 +135,15 @@ def _attempts(entries: Sequence[AnyEntry], calls_of: CallsOf) -> Iterator[Attemp
             case StartedEntry():
                 since += 1
             case ToolEntry(message=result) if result.call_id in asked and result.text not in _OUR_OWN:
-                yield Attempt(asked[result.call_id], result, turn, since)
+                yield AnsweredCall(asked[result.call_id], result, turn, since)
 
 
-def _corrections(attempts: Sequence[Attempt], schemas: Mapping[str, Schema]) -> Iterator[Correction]:
+def _corrections(attempts: Sequence[AnsweredCall], schemas: Mapping[str, Schema]) -> Iterator[Correction]:
     """Calls and those of the same tool right after them in the turn that differ in one argument.
 
     After a success only an argument that has a default counts: another path or pattern is another question.
     """
-    last: dict[tuple[str, int], Attempt] = {}
+    last: dict[tuple[str, int], AnsweredCall] = {}
     for attempt in attempts:
         name = attempt.call.name
         first = last.get((name, attempt.turn))
@@ -164,18 +164,18 @@ def _shown(args: dict[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
+    return text if len(text) <= _MAX_EXAMPLE_CHARS else f"{text[: _MAX_EXAMPLE_CHARS - 1]}…"
 
 
 def _key(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
-LEAST_CORRECTED = 3  # corrections to an argument from which on a default is proposed, …
-SHARE_CORRECTED = 0.2  # … if they are this share of the tool's calls; and of the corrections a half agree
-LEAST_GIVEN = 10  # calls that give an argument from which on its value is proposed as the default, …
-SHARE_GIVEN = 0.8  # … if this share of the tool's calls give that very value
-_LONGEST = 100  # characters of a text that may be a default
+MIN_CORRECTIONS = 3  # corrections to an argument from which on a default is proposed, …
+MIN_CORRECTED_SHARE = 0.2  # … if they are this share of the tool's calls; and of the corrections a half agree
+MIN_GIVEN = 10  # calls that give an argument from which on its value is proposed as the default, …
+MIN_GIVEN_SHARE = 0.8  # … if this share of the tool's calls give that very value
+_MAX_DEFAULT_CHARS = 100  # characters of a text that may be a default
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -213,7 +213,7 @@ def proposals(tools: Iterable[Friction], schemas: Mapping[str, Schema]) -> list[
 def _corrected(tool: Friction, argument: str) -> tuple[Any, str]:
     """What the argument was corrected to, where that happened often."""
     values = [each.after for each in tool.corrections if each.argument == argument and _is_plain(each.after)]
-    if len(values) < LEAST_CORRECTED or len(values) < SHARE_CORRECTED * tool.calls:
+    if len(values) < MIN_CORRECTIONS or len(values) < MIN_CORRECTED_SHARE * tool.calls:
         return None, ""
     why = f"{len(values)} of {tool.calls} calls were made again at once with another {argument}"
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
@@ -225,10 +225,10 @@ def _corrected(tool: Friction, argument: str) -> tuple[Any, str]:
 def _given(tool: Friction, argument: str) -> tuple[Any, str]:
     """What nearly every call gives."""
     values = [args[argument] for args in tool.args if _is_plain(args.get(argument))]
-    if len(values) < LEAST_GIVEN:
+    if len(values) < MIN_GIVEN:
         return None, ""
     value, count = _most_common(values)
-    if count < LEAST_GIVEN or count < SHARE_GIVEN * tool.calls:
+    if count < MIN_GIVEN or count < MIN_GIVEN_SHARE * tool.calls:
         return None, ""
     return value, f"{count} of {tool.calls} calls give it"
 
@@ -239,4 +239,4 @@ def _most_common(values: Sequence[Any]) -> tuple[Any, int]:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, (bool, int, float)) or (isinstance(value, str) and 0 < len(value) <= _LONGEST)
+    return isinstance(value, (bool, int, float)) or (isinstance(value, str) and 0 < len(value) <= _MAX_DEFAULT_CHARS)

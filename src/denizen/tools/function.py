@@ -25,7 +25,7 @@ from denizen.runtime.cancellation import run_in_thread
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _ARGS = re.compile(r"^Args:\n(?P<body>(?:[ \t]+\S.*\n?|[ \t]*\n)*)", re.MULTILINE)
 _ARG = re.compile(r"^ {4}(?P<name>\w+)(?: \(.*?\))?: *(?P<text>.*(?:\n {5,}\S.*)*)", re.MULTILINE)
-_MOST_SHOWN = 60  # characters of a wrong value that the model is shown
+_MAX_SHOWN_CHARS = 60  # characters of a wrong value that the model is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class FunctionTool:
             except ValueError as error:
                 if args[name] is not None or parameter.required:
                     text = json.dumps(args[name], ensure_ascii=False, default=str).encode(errors="replace").decode()
-                    value = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+                    value = text if len(text) <= _MAX_SHOWN_CHARS else f"{text[:_MAX_SHOWN_CHARS]}…"
                     wrong.append(f"`{name}` must be {_expected(parameter)}, not {value} ({error})")
         if wrong:
             usage = ", ".join(f"{name}{'' if each.required else '?'}" for name, each in self.parameters.items())

@@ -20,7 +20,7 @@ from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Sandbox, Sandboxed, ToolContext, Traits
 from denizen.tools.function import FunctionTool, tool
-from denizen.tools.programs.process import Kept, run
+from denizen.tools.programs.process import BoundedOutput, run
 from denizen.tools.sandbox.environment import CommandEnvironment
 from denizen.trusted.autorun import foreign_git_data, git_folder
 from denizen.trusted.programs import find_program, trusted_environ
@@ -44,7 +44,7 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched, so no program is asked to
     "GIT_NO_LAZY_FETCH": "1",
 }
-_SECONDS = 60.0
+_TIMEOUT_S = 60.0
 _PLAIN_OPTION = re.compile(
     r"-(?:[abcefgilmpqrstuwzDEFPRW]+|[nGLMU]|[nU]?\d+|M\d+%?)|--(?:abbrev|abbrev-commit|after|all|author|before|branch"
     r"|branches|cached|cc|committer|compact-summary|date|decorate|diff-filter|dirstat|end-of-options|first-parent|follow"
@@ -93,7 +93,7 @@ def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most
         if turn.denied.patterns:
             words = without_denied(command, words, turn.denied)
             await repository.require_commits(words)
-        kept, question = Kept(most), [*start, *harmless, command, *_COMMANDS[command], *words]
+        kept, question = BoundedOutput(most), [*start, *harmless, command, *_COMMANDS[command], *words]
         if confining:
             argv = ["git", *question]  # in the sandbox another one may be seen
             wrapped = await asyncio.to_thread(confining.wrap, argv, workspace=turn.workspace, read_only=True)
@@ -184,9 +184,9 @@ class _Repository:
 
     async def run(self, command: Sandboxed, take: Callable[[bytes], None]) -> int:
         """The exit status; `take` gets the answer. Raises ToolRefused when it takes too long."""
-        status = await run(command, self.workspace, seconds=_SECONDS, take=take)
+        status = await run(command, self.workspace, seconds=_TIMEOUT_S, take=take)
         if status is None:
-            raise ToolRefused(f"git took longer than {_SECONDS:g} s; ask for less, with -n or a path")
+            raise ToolRefused(f"git took longer than {_TIMEOUT_S:g} s; ask for less, with -n or a path")
         return status
 
     async def require_commits(self, words: Sequence[str]) -> None:

@@ -24,21 +24,21 @@ from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
 from denizen.tools.searching.search import Hit, Query, Searcher
 
-MOST = 200  # results that one call shows
-MOST_CHARS = 40_000  # characters that it shows
-FILTERED = 10  # how many times as much a filter sees
-SECONDS = 30.0  # how long a search may take
+MAX_RESULTS = 200  # results that one call shows
+MAX_CHARS = 40_000  # characters that it shows
+FILTER_FACTOR = 10  # how many times as much a filter sees
+TIMEOUT_S = 30.0  # how long a search may take
 
-BATCH = 60_000  # characters of file names that one process is given
-LARGEST = 200_000_000  # bytes of a file that is searched: all of it may be one line, which is held in memory
-LONGEST = 300  # characters of a line that are shown, with the match among them
-_LONGEST_READ = 1 << 20
+BATCH_CHARS = 60_000  # characters of file names that one process is given
+MAX_FILE_BYTES = 200_000_000  # bytes of a file that is searched: all of it may be one line, which is held in memory
+MAX_LINE_CHARS = 300  # characters of a line that are shown, with the match among them
+_MAX_READ_BYTES = 1 << 20
 
 Mode = Literal["lines", "files", "count"]
 Row = tuple[bool, str]  # a line as it is shown, and whether it counts as a result
 
 
-def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
+def grep_tool(environ: Mapping[str, str], *, seconds: float = TIMEOUT_S) -> Tool:
     """The tool, which uses `rg` where it is on the PATH of `environ`."""
     searcher = Searcher(environ)
 
@@ -64,8 +64,10 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = SECONDS) -> Tool:
             context: Lines around each match
             start: First match shown
         """
-        times = FILTERED if jq else 1
-        query = Query(pattern, ignore_case, most=1 if mode == "files" else start + times * MOST, count=mode == "count")
+        times = FILTER_FACTOR if jq else 1
+        query = Query(
+            pattern, ignore_case, most=1 if mode == "files" else start + times * MAX_RESULTS, count=mode == "count"
+        )
         workspace, skipped, stop = Workspace.of(turn), Skipped(), threading.Event()
         page = _Page(workspace, mode, context, start, times, stop)
         searched, late = 0, False
@@ -131,7 +133,7 @@ class _Page:
             else:
                 rows = []
             for counts, row in rows:
-                if counts and (self.shown == self.times * MOST or self.chars > self.times * MOST_CHARS):
+                if counts and (self.shown == self.times * MAX_RESULTS or self.chars > self.times * MAX_CHARS):
                     self.full = True
                     return
                 self.seen += counts
@@ -172,7 +174,7 @@ def candidates(
     with workspace.at(path) as place:
         found, top = place.stat(), place.address
         if found and stat.S_ISREG(found.st_mode):
-            if found.st_size > LARGEST:
+            if found.st_size > MAX_FILE_BYTES:
                 raise ToolRefused(f"{place.path} is too large to search ({size(found.st_size)}); use bash, with grep")
             if _is_of_language(top, language):
                 yield [top]
@@ -187,7 +189,7 @@ def candidates(
                     continue
                 batch.append("/".join([top.rstrip("/"), *entry.names]))
                 length += len(batch[-1])
-            if length > BATCH:
+            if length > BATCH_CHARS:
                 yield [*batch]
                 batch.clear()
                 length = 0
@@ -207,7 +209,7 @@ def excerpt(workspace: Workspace, address: str, hits: Sequence[Hit], context: in
             text = open_text(file)
             if text is None:
                 return []
-            for number, (line, _) in enumerate(lines_of(text, _LONGEST_READ, stop), 1):
+            for number, (line, _) in enumerate(lines_of(text, _MAX_READ_BYTES, stop), 1):
                 if number in near:
                     rows += [(False, "--")] if context and last and number > last + 1 else []
                     sign = ":" if number in columns else "-"
@@ -235,7 +237,7 @@ def _why_unsearchable(entry: FoundEntry) -> str:
         found = os.stat(name, dir_fd=entry.folder, follow_symlinks=False)
     except OSError as error:
         return error.strerror or str(error)
-    if found.st_size > LARGEST:
+    if found.st_size > MAX_FILE_BYTES:
         return size(found.st_size)
     may = os.access(name, os.R_OK, dir_fd=entry.folder, effective_ids=EFFECTIVE_IDS)
     return "" if may else "Permission denied"
@@ -243,9 +245,9 @@ def _why_unsearchable(entry: FoundEntry) -> str:
 
 def _cut(line: str, column: int) -> str:
     """The part of a long line that the match at the column (in bytes) is in."""
-    if len(line) > LONGEST:
+    if len(line) > MAX_LINE_CHARS:
         at = len(line.encode(errors="surrogateescape")[: column - 1].decode(errors="ignore"))
-        begin = max(min(at - LONGEST // 3, len(line) - LONGEST), 0)
-        end = begin + LONGEST
+        begin = max(min(at - MAX_LINE_CHARS // 3, len(line) - MAX_LINE_CHARS), 0)
+        end = begin + MAX_LINE_CHARS
         line = ("…" if begin else "") + line[begin:end] + ("…" if end < len(line) else "")
     return readable(line)[0]

@@ -15,8 +15,8 @@ from denizen.tools.files.walk import list_folder, rules_in, why_hidden
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
-MOST = 500  # entries that one call shows
-MOST_HIDDEN = 20  # hidden entries that are named
+MAX_ENTRIES = 500  # entries that one call shows
+MAX_HIDDEN = 20  # hidden entries that are named
 
 
 @tool(traits=Traits.READS | Traits.REPEATABLE)
@@ -36,12 +36,12 @@ def ls(turn: ToolContext, path: str = ".", start: Annotated[int, Meta(ge=1)] = 1
             (hidden if why else rows).append(_row(OpenPath(fd, entry.name), with_details=not why))
     if start > max(len(rows), 1):
         raise ToolRefused(f"{folder.path} has {len(rows)} entries; there is none from {start} on")
-    end = start - 1 + MOST
+    end = start - 1 + MAX_ENTRIES
     text = "\n".join(rows[start - 1 : end]) or "[nothing to show]"
     if len(rows) > end:
         text += f"\n[{len(rows)} entries in all; to go on: ls {folder.path} start={end + 1}]"
     if hidden:
-        text += f"\n[hidden: {', '.join(hidden[:MOST_HIDDEN])}{', …' if len(hidden) > MOST_HIDDEN else ''}]"
+        text += f"\n[hidden: {', '.join(hidden[:MAX_HIDDEN])}{', …' if len(hidden) > MAX_HIDDEN else ''}]"
     return result(text, path=folder.path, entries=len(rows), hidden=len(hidden))
 
 

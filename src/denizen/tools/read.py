@@ -17,10 +17,10 @@ from denizen.tools.files.text import lines_of, open_text, readable, size
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
-MOST_LINES = 2000
-MOST_CHARS = 40_000
+MAX_LINES = 2000
+MAX_CHARS = 40_000
 """What one call shows at most; below the engine's own limit, so that the note at the end survives."""
-LONGEST_LINE = 2000  # characters of a line that are shown
+MAX_LINE_CHARS = 2000  # characters of a line that are shown
 
 _BINARY = {
     b"PK\x03\x04": ("a zip archive", "unzip -l"),
@@ -51,7 +51,7 @@ def _read(workspace: Workspace, path: str, lines: tuple[int, int | None], stop: 
     with workspace.at(path) as place, place.open() as file:
         path, head = place.path, file.peek(8192)[:8192]
         length = os.fstat(file.fileno()).st_size
-        if shown := seen(file, path, lines, lambda page: f"read {path} start={page}", most=MOST_CHARS, stop=stop):
+        if shown := seen(file, path, lines, lambda page: f"read {path} start={page}", most=MAX_CHARS, stop=stop):
             return shown
         for magic, (what, program) in _BINARY.items():
             if head.startswith(magic):
@@ -71,14 +71,14 @@ def _read_lines(
     shown: list[str] = []
     number = chars = long = 0
     more = False
-    lines = lines_of(text, LONGEST_LINE, stop)
+    lines = lines_of(text, MAX_LINE_CHARS, stop)
     for number, (line, cut) in enumerate(lines, 1):
         if number < start:
             continue
         shown.append(f"{number}\t{line}" + ("… [the line goes on]" if cut else ""))
         long = long or (number if cut else 0)
         chars += len(line)
-        full = len(shown) == MOST_LINES or chars > MOST_CHARS
+        full = len(shown) == MAX_LINES or chars > MAX_CHARS
         if number == end or full:
             more = full and number != end and (cut or next(lines, None) is not None)
             break
@@ -89,7 +89,7 @@ def _read_lines(
     if broken:
         content += f"\n[not valid UTF-8; unreadable bytes, shown as \ufffd: {broken}]"
     if long:
-        command = f"sed -n {long}p {shlex.quote(path)} | cut -c{LONGEST_LINE + 1}-"
+        command = f"sed -n {long}p {shlex.quote(path)} | cut -c{MAX_LINE_CHARS + 1}-"
         content += f"\n[the rest of line {long} with bash: {command}]"
     if more:
         content += f"\n[{size(length)} in all, this was up to line {number}; to go on: read {path} start={number + 1}]"

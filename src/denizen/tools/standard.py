@@ -73,10 +73,10 @@ def code_tools(
     from denizen.tools.ask import ask
     from denizen.tools.checkpoint import checkpoint_tools
     from denizen.tools.edit_symbol import edit_symbol
-    from denizen.tools.keep import keep, note, notes
     from denizen.tools.package import package_tool
     from denizen.tools.task import task
     from denizen.tools.view import view_tool
+    from denizen.tools.working_notes import keep, note, notes
 
     standard = default_tools(config, sandbox=sandbox, memory=memory, environ=environ, jobs=jobs)
     standard = [tool for tool in standard if tool.name not in {"ls", "read"}]  # view shows folders and files

@@ -17,7 +17,7 @@ from denizen.ports import ToolContext, Traits
 from denizen.ports.tasks import MOST_TASKS, Plan, State, Task, current_plan, plan_of
 from denizen.tools.function import tool
 
-MOST_NAMED = 6  # ready tasks that are named
+MAX_NAMED = 6  # ready tasks that are named
 
 _BY_ACTION: dict[str, State] = {"start": "doing", "done": "done", "drop": "dropped"}
 _MARKS: dict[State, str] = {"todo": " ", "doing": ">", "done": "x", "dropped": "-"}
@@ -94,7 +94,7 @@ def format_plan(plan: Plan) -> str:
     if dropped := sum(task.state == "dropped" for task in steps):
         head.append(f"{dropped} dropped")
     if ready:
-        head.append("ready: " + ", ".join([task.id for task in ready[:MOST_NAMED]]) + ", …" * (len(ready) > MOST_NAMED))
+        head.append("ready: " + ", ".join([task.id for task in ready[:MAX_NAMED]]) + ", …" * (len(ready) > MAX_NAMED))
     return "\n".join(["; ".join(head), *_lines(plan.tasks, "")])
 
 

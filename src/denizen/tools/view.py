@@ -25,11 +25,11 @@ from denizen.tools.symbols.lookup import CodeFile, SymbolInFile, find_symbols, l
 from denizen.tools.symbols.skeleton import facts, line_range, short, skeleton, skeletons, types_only
 from denizen.tools.symbols.target import Target, find_target, matching, no_such_symbol
 
-MOST_LINES = 400  # of source shown by one call
-MOST_CHARS = 20_000  # the same in characters
-MOST_ALTERNATIVES = 100  # lines up to which several symbols of the same name are all shown
-MOST_FOUND = 30  # symbols that are listed when several match
-BEGINNING = 40  # lines shown of a file whose structure isn't known
+MAX_LINES = 400  # of source shown by one call
+MAX_CHARS = 20_000  # the same in characters
+MAX_ALTERNATIVE_LINES = 100  # lines up to which several symbols of the same name are all shown
+MAX_FOUND = 30  # symbols that are listed when several match
+BEGINNING_LINES = 40  # lines shown of a file whose structure isn't known
 
 _LINES = re.compile(r"(\d+)(?:[-:,–](\d*))?")
 Answer = tuple[ToolResult, Any]  # the result, and the data for a filter
@@ -72,7 +72,7 @@ def _range(lines: str) -> tuple[int, int] | None:
             raise ToolRefused(f"`lines` is {lines!r}, which isn't like 10-20, 10- or 10")
         return None
     first = max(int(found[1]), 1)
-    last = first + MOST_LINES - 1 if found[2] == "" else int(found[2] or first)
+    last = first + MAX_LINES - 1 if found[2] == "" else int(found[2] or first)
     if last < first:
         raise ToolRefused(f"`lines` ends at {last}, before it begins at {first}")
     return first, last
@@ -128,7 +128,7 @@ class _View:
             def go_on(page: int) -> str:
                 return f"view {target.path} lines={page}-"
 
-            return seen(file, target.path, pages, go_on, most=MOST_CHARS, stop=self.stop)
+            return seen(file, target.path, pages, go_on, most=MAX_CHARS, stop=self.stop)
 
     def _folder(self, target: Target) -> Answer:
         skipped = Skipped()
@@ -160,7 +160,9 @@ class _View:
         elif not rows and code.symbols:
             rows = ["[it defines no types]"]
         elif not rows:
-            first, more = numbered_lines(self.workspace, target.address, (1, BEGINNING), MOST_CHARS // 4, self.stop)
+            first, more = numbered_lines(
+                self.workspace, target.address, (1, BEGINNING_LINES), MAX_CHARS // 4, self.stop
+            )
             next_lines = f"[more: view {code.path} lines={len(first) + 1}-{len(first) + 100}]"
             rows = [*first, next_lines] if more else [*first]
         data = {"path": code.path, "kind": "file", "language": code.language, "bytes": code.bytes, "lines": code.lines}
@@ -170,7 +172,7 @@ class _View:
 
     def _lines(self, target: Target, lines: tuple[int, int]) -> Answer:
         first, last = lines
-        rows, more = numbered_lines(self.workspace, target.address, (first, last), MOST_CHARS, self.stop)
+        rows, more = numbered_lines(self.workspace, target.address, (first, last), MAX_CHARS, self.stop)
         if not rows:
             raise ToolRefused(f"{target.path} has no line {first}")
         end = first + len(rows) - 1
@@ -182,9 +184,9 @@ class _View:
         """The source of a symbol; of several with the same name, their paths if that is too much."""
         data = [{"file": each.code.path, **facts(each.symbol)} for each in found]
         lines = sum(each.symbol.last - each.symbol.first + 1 for each in found)
-        if len(found) > 1 and lines > MOST_ALTERNATIVES:
-            rows = [f"{each.path}@{each.symbol.first}  {short(each.symbol.signature)}" for each in found[:MOST_FOUND]]
-            more = f"; {len(found) - MOST_FOUND} more" if len(found) > MOST_FOUND else ""
+        if len(found) > 1 and lines > MAX_ALTERNATIVE_LINES:
+            rows = [f"{each.path}@{each.symbol.first}  {short(each.symbol.signature)}" for each in found[:MAX_FOUND]]
+            more = f"; {len(found) - MAX_FOUND} more" if len(found) > MAX_FOUND else ""
             text = "\n".join([*rows, f"[{len(found)} symbols of this name; view one of them{more}]"])
             return result(text, symbols=len(found)), data
         blocks: list[str] = []
@@ -197,7 +199,7 @@ class _View:
                 note = [f"[{left} symbols left out]"] if left else []
                 blocks += [f"{each.path}  {lines}", *rows, *note]
             else:
-                rows, left = each.numbered(MOST_LINES, MOST_CHARS)
+                rows, left = each.numbered(MAX_LINES, MAX_CHARS)
                 at = symbol.last - left + 1
                 note = [f"[{left} lines left out; more: view {each.code.path} lines={at}-{symbol.last}]"]
                 blocks += [f"{each.path}  {symbol.kind}, {lines}", *rows, *(note if left else [])]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # it takes its time to import
     from aiohttp import ClientResponse
     from yarl import URL
 
-_MOST_HOPS = 5
-_MOST_URL = 8000
+_MAX_REDIRECTS = 5
+_MAX_URL_CHARS = 8000
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HEADERS = {
     "Accept": "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, */*;q=0.5",
@@ -68,7 +68,7 @@ async def _fetch(url: str, guard: AddressGuard, settings: WebSettings) -> WebPag
     here = _checked(url, guard)
     try:
         async with web_session(guard, _HEADERS) as session:
-            for _ in range(_MOST_HOPS + 1):
+            for _ in range(_MAX_REDIRECTS + 1):
                 async with session.get(here, allow_redirects=False) as response:
                     if response.status not in _REDIRECTS or "Location" not in response.headers:
                         return await _read(response, settings.max_bytes)
@@ -80,15 +80,15 @@ async def _fetch(url: str, guard: AddressGuard, settings: WebSettings) -> WebPag
         raise ToolRefused(f"{url} can't be fetched: {error}") from error
     except zlib.error as error:
         raise ToolRefused(f"{url} can't be fetched: its compressed data is damaged ({error})") from error
-    raise ToolRefused(f"{url} leads through more than {_MOST_HOPS} redirections")
+    raise ToolRefused(f"{url} leads through more than {_MAX_REDIRECTS} redirections")
 
 
 def _checked(url: str, guard: AddressGuard, at: "URL | None" = None) -> "URL":
     """The address to ask next. Raises ToolRefused for one that must not be asked."""
     from yarl import URL
 
-    if len(url) > _MOST_URL:
-        raise ToolRefused(f"the address is longer than {_MOST_URL} characters")
+    if len(url) > _MAX_URL_CHARS:
+        raise ToolRefused(f"the address is longer than {_MAX_URL_CHARS} characters")
     try:
         place = at.join(URL(url)) if at else URL(url)
         host = place.raw_host

@@ -12,7 +12,7 @@ from denizen.tools.files.text import Encoding, decode, size
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
-MOST_COMPARED = 1_000_000  # bytes of an old content up to which the screen is shown what changed
+MAX_COMPARED_BYTES = 1_000_000  # bytes of an old content up to which the screen is shown what changed
 
 
 @tool(traits=Traits.WRITES, plans=True)
@@ -22,8 +22,8 @@ def write(turn: ToolContext, path: str, content: str) -> ToolResult:
     data = Encoding("utf-8").encode(content, path)
     old = ""  # for the screen; if the file can't be shown, `change` says why
     with suppress(ToolRefused), workspace.at(path) as place, place.open() as file:
-        before = file.read(MOST_COMPARED + 1)
-        decoded = decode(before) if len(before) <= MOST_COMPARED else None
+        before = file.read(MAX_COMPARED_BYTES + 1)
+        decoded = decode(before) if len(before) <= MAX_COMPARED_BYTES else None
         old = decoded[0] if decoded else ""
     was = difference(old, content)
     [(shown, created)] = change(workspace, {path: NewContent(data)})

@@ -36,8 +36,8 @@ _NAME_PROGRAMS_IN_DEPENDENCIES = (".envrc", ".vscode/tasks.json")
 _DEPENDENCIES = {"node_modules", "site-packages", "vendor"}
 """Folders with others' packages, which bring such files along and where nobody opens an editor."""
 _AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME = -100, 0x100, 0x800
-_MOST_BYTES = 10_000
-_MOST_LINKS = 40
+_MAX_BYTES = 10_000
+_MAX_LINKS = 40
 _WORKTREE = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 Identity = tuple[int, int, str]
@@ -282,7 +282,7 @@ def _steps(path: str) -> Iterator[str]:
     """The links on the way to an absolute path, then the place where it leads, there or not."""
     place, links = "", 0
     pending = deque(path.split("/"))
-    while pending and links < _MOST_LINKS:
+    while pending and links < _MAX_LINKS:
         name = pending.popleft()
         if name in {"", "."}:
             continue
@@ -327,5 +327,5 @@ def _text(path: Path) -> str:
     if not path.is_file():
         return ""
     with path.open(encoding="utf-8", errors="surrogateescape") as file:
-        text = file.read(_MOST_BYTES)
+        text = file.read(_MAX_BYTES)
     return "" if "\0" in text else text

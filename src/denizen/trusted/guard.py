@@ -16,7 +16,7 @@ from denizen.trusted.git_settings import MAX_BYTES, ask_git, is_harmless
 from denizen.trusted.programs import find_program
 
 _MAX_KEYS = 50  # that are removed from a file of settings: each takes git a start
-_MAX_NAME = 4_096  # bytes of a file that names another
+_MAX_NAME_BYTES = 4_096  # bytes of a file that names another
 
 
 class _Known(msgspec.Struct):
@@ -118,7 +118,7 @@ class Guard:
     def _shares_known(self, repository: Path) -> bool:
         """Whether the data that it shares are checked, or protected, themselves."""
         try:
-            name = os.fsdecode(read_file(repository / "commondir", _MAX_NAME) or b"").strip()
+            name = os.fsdecode(read_file(repository / "commondir", _MAX_NAME_BYTES) or b"").strip()
             shared = Path(os.path.realpath(repository / name))
         except (OSError, ValueError):
             return False

@@ -11,8 +11,8 @@ from denizen.config.settings import AgentSettings
 from denizen.context import WorkingMemory
 from denizen.messages import ToolResult, UserMessage
 from denizen.ports import Traits
-from denizen.tools.keep import keep
 from denizen.tools.task import task
+from denizen.tools.working_notes import keep
 from denizen.worlds.world import Profile
 
 CONFIG = Config(agent=AgentSettings(driver="planning"))

@@ -16,7 +16,7 @@ from yarl import URL
 from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
 from denizen.runtime.clock import SystemClock
-from denizen.tools.mcp.connection import Connection
+from denizen.tools.mcp.connection import McpConnection
 from denizen.tools.mcp.remote import Remote, Tokens
 from denizen.trusted.session_files import SessionFiles
 
@@ -71,7 +71,7 @@ async def sign_in(scene: Scene, server: McpServer) -> None:
 
     clock = SystemClock()
     remote = Remote("web", server, Tokens(scene.home, server.url, clock), browse)
-    connection = Connection("web", server, remote, clock, scene.workspace, SessionFiles(scene.home))
+    connection = McpConnection("web", server, remote, clock, scene.workspace, SessionFiles(scene.home))
     try:
         assert "add" in (await connection.listing()).tools
     finally:

@@ -7,7 +7,7 @@ import pytest
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.tools.function import result
-from denizen.tools.programs.jq import MOST_CHARS, filtered
+from denizen.tools.programs.jq import MAX_CHARS, filtered
 
 ANSWER = result("two files", files=[{"name": "é.py", "lines": 3}, {"name": "b.py", "lines": 40}])
 
@@ -59,7 +59,7 @@ async def test_a_filter_that_takes_too_much_is_ended(jq: str) -> None:
 async def test_endless_results_are_cut() -> None:
     answer = await filtered(ANSWER, "repeat(1)")
     assert answer.text.endswith("\n1\n[more is left out; narrow the filter]")
-    assert len(answer.text) < MOST_CHARS + 100
+    assert len(answer.text) < MAX_CHARS + 100
 
 
 @pytest.mark.parametrize("reads", ['import "secret" as $x {search: "%s"}; $x', 'include "secret" {search: "%s"}; .'])

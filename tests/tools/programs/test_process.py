@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
-from denizen.tools.programs.process import Kept, Lines, plain, run
+from denizen.tools.programs.process import BoundedOutput, LineEmitter, plain, run
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 
@@ -76,7 +76,7 @@ async def test_many_run_at_once(tmp_path: Path) -> None:
 
 @given(st.lists(st.binary(max_size=50)), st.integers(2, 100))
 def test_whatever_is_written_is_kept_or_counted(pieces: list[bytes], most: int) -> None:
-    kept = Kept(most)
+    kept = BoundedOutput(most)
     for piece in pieces:
         kept.add(piece)
     whole = b"".join(pieces)
@@ -90,7 +90,7 @@ def test_whatever_is_written_is_kept_or_counted(pieces: list[bytes], most: int) 
 @given(st.binary(), st.lists(st.integers(0, 50)))
 def test_output_is_shown_the_same_however_it_comes_apart(data: bytes, cuts: list[int]) -> None:
     shown: list[str] = []
-    lines = Lines(shown.append, 10_000)
+    lines = LineEmitter(shown.append, 10_000)
     ends = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
     for start, end in itertools.pairwise(ends):
         lines.add(data[start:end])

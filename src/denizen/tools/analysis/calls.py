@@ -15,9 +15,9 @@ from denizen.tools.files.text import printable
 from denizen.tools.symbols.target import names_of
 
 BY_NAME = "found by name: others of the same name count too, calls through variables don't"
-MOST_LINES = 5  # line numbers of one caller
-MOST_NAMES = 40  # names of functions that are defined elsewhere
-MOST_PLACES = 3  # definitions of one name
+MAX_LINES = 5  # line numbers of one caller
+MAX_NAMES = 40  # names of functions that are defined elsewhere
+MAX_PLACES = 3  # definitions of one name
 _CALLS = ("call", "base")
 _CALLABLE = FUNCTIONS | TYPES | {"macro"}
 _JAVASCRIPT = "Array Boolean Date Error Function Map Object Promise RegExp Set String"
@@ -44,7 +44,7 @@ def callers(scope: Scope, name: str, defined_in: str = "") -> Findings:
     )
     for place, lines in sorted(places.items(), key=lambda each: (-len(each[1]), each[0])):
         numbers = [str(line) for line in dict.fromkeys(lines)]
-        shown = ",".join(numbers[:MOST_LINES]) + (",…" if len(numbers) > MOST_LINES else "")
+        shown = ",".join(numbers[:MAX_LINES]) + (",…" if len(numbers) > MAX_LINES else "")
         findings.add(f"{printable(place)}:{shown}", caller=place, lines=lines)
     findings.remarks = [BY_NAME]
     return findings
@@ -77,7 +77,7 @@ def callees(scope: Scope, name: str, defined_in: str = "") -> Findings:
         else:
             elsewhere.append(callee)
             findings.facts.append({"name": callee, "lines": lines, "defined": []})
-    names = printable(first_of(elsewhere, MOST_NAMES))
+    names = printable(first_of(elsewhere, MAX_NAMES))
     findings.remarks = [*([f"not defined here: {names}"] if elsewhere else []), BY_NAME]
     return findings
 
@@ -107,7 +107,7 @@ def _names(path: str) -> list[str]:
 
 def _where(defined: Sequence[Located]) -> str:
     places = [f"{each.path}:{each.symbol.line}" for each in defined]
-    return printable(first_of(places, MOST_PLACES)) or "not defined here"
+    return printable(first_of(places, MAX_PLACES)) or "not defined here"
 
 
 def _unknown(scope: Scope, name: str) -> ToolRefused:

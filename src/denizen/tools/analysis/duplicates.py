@@ -10,8 +10,8 @@ from denizen.text.plural import counted
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 
-LINES = 6  # consecutive lines that count as copied
-MOST_PLACES = 4  # places of one piece in a row
+MIN_LINES = 6  # consecutive lines that count as copied
+MAX_PLACES = 4  # places of one piece in a row
 _NO_CODE = re.compile(r"\W*$|\s*(?://|#|--|\*|/\*|\"\"\")")
 
 
@@ -38,7 +38,7 @@ def duplicates(scope: Scope) -> Findings:
         for line in imports.get(file.path, ()):
             sums[line - 1 : line] = [0] if line <= len(sums) else []
         here = _File(file.path, [*compress(range(1, len(sums) + 1), sums)], [*filter(None, sums)])
-        windows = zip(*(islice(here.sums, start, None) for start in range(LINES)), strict=False)
+        windows = zip(*(islice(here.sums, start, None) for start in range(MIN_LINES)), strict=False)
         resume = 0  # after the copy found last
         for at, window in enumerate(map(hash, windows)):
             if at < resume:
@@ -50,16 +50,17 @@ def duplicates(scope: Scope) -> Findings:
                 length = 0
                 while length < most and here.sums[at + length] == first.sums[start + length]:
                     length += 1
-                if length >= LINES:
+                if length >= MIN_LINES:
                     original = first.span(start, length)
                     places.setdefault((original, length), [original]).append(here.span(at, length))
-                    resume = at + length - LINES + 1
+                    resume = at + length - MIN_LINES + 1
     total = sum(length * (len(spans) - 1) for (_, length), spans in places.items())
     findings = Findings(
-        f"{counted(len(places), 'piece')} of {LINES} lines or more in several places, {counted(total, 'line')} in all"
+        f"{counted(len(places), 'piece')} of {MIN_LINES} lines or more in several places, "
+        f"{counted(total, 'line')} in all"
     )
     for (_, length), spans in sorted(places.items(), key=lambda each: -each[0][1] * (len(each[1]) - 1)):
-        row = f"{length:>4} lines  {' = '.join(spans[:MOST_PLACES])}{' = …' if len(spans) > MOST_PLACES else ''}"
+        row = f"{length:>4} lines  {' = '.join(spans[:MAX_PLACES])}{' = …' if len(spans) > MAX_PLACES else ''}"
         findings.add(printable(row), lines=length, places=spans)
     findings.remarks = ["compared without blanks, comments and imports; copies with renamed variables aren't found"]
     return findings

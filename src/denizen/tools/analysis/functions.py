@@ -48,12 +48,12 @@ _ELSE: Final = {
 """By language, the last branch, which decides nothing."""
 
 TOP_LEVEL = "(top level)"  # the name for decisions outside named functions, as in scripts and callbacks
-MOST_TOP_LEVEL = 3  # files listed for decisions outside named functions
-COMMITS = 1000  # the latest that are looked at
-_MOST_LOG_BYTES = 10_000_000
+MAX_TOP_LEVEL = 3  # files listed for decisions outside named functions
+MAX_COMMITS = 1000  # the latest that are looked at
+_MAX_LOG_BYTES = 10_000_000
 
 
-class Function(NamedTuple):
+class FunctionMetrics(NamedTuple):
     """A function: its file and its path there, the line of its name, its decisions + 1, and its lines."""
 
     file: str
@@ -68,7 +68,7 @@ class Function(NamedTuple):
         return printable(f"{self.file}/{self.name}:{self.line}")
 
 
-def functions(scope: Scope) -> Iterator[Function]:
+def functions(scope: Scope) -> Iterator[FunctionMetrics]:
     """All named functions, file by file, and the top level of a file if it decides something.
 
     Decisions in a function without a name count for what is around it.
@@ -80,9 +80,9 @@ def functions(scope: Scope) -> Iterator[Function]:
         known = symbols.get(file.path, [])
         counts = Counter(innermost_symbols(known, decisions))
         for at, symbol in enumerate(known):
-            yield Function(file.path, symbol.path, symbol.line, counts[at] + 1, symbol.last - symbol.line + 1)
+            yield FunctionMetrics(file.path, symbol.path, symbol.line, counts[at] + 1, symbol.last - symbol.line + 1)
         if counts[-1]:
-            yield Function(file.path, TOP_LEVEL, 1, counts[-1] + 1, file.lines)
+            yield FunctionMetrics(file.path, TOP_LEVEL, 1, counts[-1] + 1, file.lines)
 
 
 def most_complex(scope: Scope) -> Findings:
@@ -94,7 +94,7 @@ def most_complex(scope: Scope) -> Findings:
         findings.add(f"{each.complexity:>4}  {each.path}  {each.lines}", **each._asdict())
     outside = [f"{each.file} {each.complexity}" for each in every if each.name == TOP_LEVEL]
     if outside:
-        findings.remarks = [f"complexity outside named functions: {printable(', '.join(outside[:MOST_TOP_LEVEL]))}"]
+        findings.remarks = [f"complexity outside named functions: {printable(', '.join(outside[:MAX_TOP_LEVEL]))}"]
     return findings
 
 
@@ -110,8 +110,8 @@ def longest(scope: Scope) -> Findings:
 
 async def changed_files(below: str, environ: Mapping[str, str], turn: ToolContext) -> Counter[str]:
     """In how many of the latest commits each file was changed. Raises ToolRefused where git fails."""
-    args = f"log -n {COMMITS} --no-merges --no-renames --format= --name-only -- {shlex.quote(below)}"
-    answer = await git_tool(environ, most=_MOST_LOG_BYTES).run({"args": args}, turn)
+    args = f"log -n {MAX_COMMITS} --no-merges --no-renames --format= --name-only -- {shlex.quote(below)}"
+    answer = await git_tool(environ, most=_MAX_LOG_BYTES).run({"args": args}, turn)
     if answer.is_error:
         raise ToolRefused(f"hotspots need the history of a git repository; git says: {answer.text.strip()}")
     return Counter(line for line in answer.text.splitlines() if line and not line.startswith("["))
@@ -119,13 +119,13 @@ async def changed_files(below: str, environ: Mapping[str, str], turn: ToolContex
 
 def hotspots(scope: Scope, changes: Mapping[str, int]) -> Findings:
     """The files by their number of changes times the complexity of all their functions: where faults are likely."""
-    by_file: dict[str, list[Function]] = {}
+    by_file: dict[str, list[FunctionMetrics]] = {}
     for function in functions(scope):
         by_file.setdefault(function.file, []).append(function)
     complexity = {path: sum(each.complexity for each in found) for path, found in by_file.items()}
     scores = {path: changes.get(path, 0) * complexity[path] for path in by_file if path in changes}
     findings = Findings(
-        f"{counted(len(scores), 'file')} changed in the latest {COMMITS:,} commits; changes x complexity, file"
+        f"{counted(len(scores), 'file')} changed in the latest {MAX_COMMITS:,} commits; changes x complexity, file"
     )
     for path in sorted(scores, key=lambda path: (-scores[path], path)):
         worst = max(by_file[path], key=lambda each: each.complexity)

@@ -10,7 +10,7 @@ from denizen.text.plural import counted, first_of
 from denizen.tools.analysis.scope import Findings, Scope
 from denizen.tools.files.text import printable
 
-MOST_NAMES = 30  # modules in one row
+MAX_NAMES = 30  # modules in one row
 FOLLOWED: Final = frozenset(
     {"python", "javascript", "typescript", "tsx", "c", "cpp", "go"}
     | {"java", "kotlin", "php", "ruby", "lua", "bash", "rust"}
@@ -40,9 +40,9 @@ def imports(scope: Scope) -> Findings:
         findings = Findings(
             f"{printable(node)} imports {len(targets)} modules of this project, {len(importers)} import it"
         )
-        named = printable(first_of(targets, MOST_NAMES)) or "none"
+        named = printable(first_of(targets, MAX_NAMES)) or "none"
         findings.add(f"imports  {named}", module=node, imports=targets)
-        named = printable(first_of(importers, MOST_NAMES)) or "none"
+        named = printable(first_of(importers, MAX_NAMES)) or "none"
         findings.add(f"imported by  {named}", module=node, imported_by=importers)
     else:
         findings = _of_all(graph, scope.below)

@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 Facts = dict[str, Any]  # a finding as data for a filter
 
-MOST_BYTES = 1_000_000  # of a file that is read; a larger one was made by a program, or is data
+MAX_FILE_BYTES = 1_000_000  # of a file that is read; a larger one was made by a program, or is data
 
-BATCH = 100  # files whose measures are stored together
+BATCH_FILES = 100  # files whose measures are stored together
 VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty", "bower_components"})
 """Folders with other people's code."""
 
@@ -62,7 +62,7 @@ class Scope:
                 except Unparsable as error:
                     measures = str(error)
                 new[file.path] = kept[file.path] = msgspec.msgpack.encode(measures)
-            if len(new) == BATCH:
+            if len(new) == BATCH_FILES:
                 self.index.keep_measures(what, new)
                 new = {}
             if file.path in kept:
@@ -77,7 +77,7 @@ class Scope:
         """The text of a file in UTF-8; empty if it has none."""
         try:
             with self.workspace.at(path) as place, place.open() as file:
-                return utf8(file.read(MOST_BYTES + 1)) or b""
+                return utf8(file.read(MAX_FILE_BYTES + 1)) or b""
         except ToolRefused as refused:  # removed or replaced since it was indexed
             self.unread.append(str(refused))
             return b""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Query
 
 SEVERITIES = ("high", "medium", "low")
-LONGEST = 4_000  # bytes of a place that the rules see
-LONGEST_NAME = 60  # characters of it that are shown
+MAX_PLACE_BYTES = 4_000  # bytes of a place that the rules see
+MAX_NAME_CHARS = 60  # characters of it that are shown
 _RULES = Path(__file__).with_name("security.toml")
 _TESTS = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|fixtures)/|(?:^|/)test_|[._-](?:test|spec)\.\w+$"
@@ -63,10 +63,10 @@ _JOINING = frozenset(
 )
 _STRINGS = re.compile("string|text")
 _QUOTES = re.compile(r"""^[bfruBFRU@$]{0,3}(?:#*["'`]+)|(?:["'`]+#*)$""")
-MOST_JOINED = 50  # parts of a string concatenation that are looked at
+MAX_JOINED = 50  # parts of a string concatenation that are looked at
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SecurityRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule, as `security.toml` explains them."""
 
     id: str
@@ -141,7 +141,9 @@ def risks(source: bytes, language: str) -> list[RiskyPlace]:
     return [*found.values()]
 
 
-def _risks(rules: Sequence[Rule], source: bytes, nodes: "dict[str, Node]", language: str) -> Iterator[RiskyPlace]:
+def _risks(
+    rules: Sequence[SecurityRule], source: bytes, nodes: "dict[str, Node]", language: str
+) -> Iterator[RiskyPlace]:
     if string := nodes.get("string"):
         text, line = _text(source, string.start_byte, string.end_byte), string.start_point[0] + 1
         name = "a key or token" if KNOWN_KEY.search(text) else _secret_name(string, source, text)
@@ -155,7 +157,7 @@ def _risks(rules: Sequence[Rule], source: bytes, nodes: "dict[str, Node]", langu
         args = _text(source, border, call.end_byte)
         for rule in rules:
             if rule.matches_call(callee, args) and _pattern(rule.file.encode()).search(source):
-                name = " ".join(callee.split())[-LONGEST_NAME:]
+                name = " ".join(callee.split())[-MAX_NAME_CHARS:]
                 yield RiskyPlace(rule.severity, rule.id, call.start_point[0] + 1, name, rule.says)
     elif code := nodes.get("code"):
         text = _text(source, code.start_byte, code.end_byte)
@@ -185,7 +187,7 @@ def _is_built(string: "Node", text: str, language: str) -> bool:
     if language == "rust" and string.parent and string.parent.type == "token_tree" and "{" in text:
         return True
     parent = string.parent
-    for _ in range(MOST_JOINED):
+    for _ in range(MAX_JOINED):
         if not parent or parent.type not in _JOINING:
             break
         if any(not _STRINGS.search(child.type) and child.type not in _JOINING for child in parent.named_children):
@@ -197,16 +199,16 @@ def _is_built(string: "Node", text: str, language: str) -> bool:
 
 
 def _text(source: bytes, start: int, end: int) -> str:
-    return source[start : min(end, start + LONGEST)].decode(errors="replace")
+    return source[start : min(end, start + MAX_PLACE_BYTES)].decode(errors="replace")
 
 
 @functools.cache
-def _rules(language: str) -> "tuple[Query, Sequence[Rule]]":
+def _rules(language: str) -> "tuple[Query, Sequence[SecurityRule]]":
     """The rules of one language, and the query for the nodes that they are about."""
     import tree_sitter
 
     table = _table()
-    rules = [rule for rule in msgspec.convert(table["rules"], list[Rule]) if language in rule.languages]
+    rules = [rule for rule in msgspec.convert(table["rules"], list[SecurityRule]) if language in rule.languages]
     return tree_sitter.Query(grammar(language), table["languages"][language]), rules
 
 

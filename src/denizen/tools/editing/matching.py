@@ -8,10 +8,10 @@ from itertools import accumulate
 
 from denizen.tools.files.text import readable
 
-MOST_LINES = 12  # lines of the nearest part that are shown
-MOST_CHARS = 200  # characters of each of them
-_MOST_SEARCHED = 5_000  # lines compared character by character when no line is the same
-_MOST_ALIGNED = 4_000_000  # pairs of characters that are compared
+MAX_SHOWN_LINES = 12  # lines of the nearest part that are shown
+MAX_LINE_CHARS = 200  # characters of each of them
+_MAX_SEARCHED_LINES = 5_000  # lines compared character by character when no line is the same
+_MAX_ALIGNED_PAIRS = 4_000_000  # pairs of characters that are compared
 _LOOK_ALIKE = str.maketrans(
     "\u2018\u2019\u201a\u201b\u2032"
     "\u201c\u201d\u201e\u201f\u2033"
@@ -29,7 +29,7 @@ def plain_quotes(text: str) -> str:
 
 def keep_quotes(there: str, old: str, new: str) -> str:
     """The new text with the quotes and dashes of `there` (which is `old` in other characters) where they agree."""
-    if len(old) * len(new) > _MOST_ALIGNED:
+    if len(old) * len(new) > _MAX_ALIGNED_PAIRS:
         return new
     steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return "".join(there[a:b] if what == "equal" else new[c:d] for what, a, b, c, d in steps)
@@ -125,10 +125,10 @@ def show_nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
         first = max(best, key=similarity)
     else:  # the line that is most like the longest of the wanted ones
         longest = max(want, key=len)
-        near = difflib.get_close_matches(longest, dict.fromkeys(keys[:_MOST_SEARCHED]), 1, 0.5)
+        near = difflib.get_close_matches(longest, dict.fromkeys(keys[:_MAX_SEARCHED_LINES]), 1, 0.5)
         if not near:
             return ""
         first = max(keys.index(near[0]) - want.index(longest), 0)
-    last = min(first + min(max(len(wanted), 3), MOST_LINES), len(lines))
-    shown = "\n".join(f"{number + 1}\t{lines[number][:MOST_CHARS]}" for number in range(first, last))
+    last = min(first + min(max(len(wanted), 3), MAX_SHOWN_LINES), len(lines))
+    shown = "\n".join(f"{number + 1}\t{lines[number][:MAX_LINE_CHARS]}" for number in range(first, last))
     return readable(shown)[0]

@@ -11,9 +11,9 @@ from typing import Any
 
 from denizen.tools.files.text import readable
 
-MOST_COMPARED = 3000
+MAX_COMPARED_LINES = 3000
 """Changed lines up to which the lines are matched with each other; of more, those are counted that one side lacks."""
-MOST_SHOWN = 200  # lines of a diff
+MAX_DIFF_LINES = 200  # lines of a diff
 
 Span = tuple[int, int]  # where a part of a text begins and ends
 
@@ -60,11 +60,11 @@ class LineDiff:
         return {"diff": self.diff, "added": self.added, "removed": self.removed}
 
 
-def difference(old: str, new: str, *, most: int = MOST_SHOWN) -> LineDiff:
+def difference(old: str, new: str, *, most: int = MAX_DIFF_LINES) -> LineDiff:
     """What is different in `new`, in a diff of that many lines at most."""
     a, b = old.splitlines(), new.splitlines()
     begin, end = unchanged(a, b)
-    if max(len(a), len(b)) - begin - end > MOST_COMPARED:
+    if max(len(a), len(b)) - begin - end > MAX_COMPARED_LINES:
         there, here = Counter(a), Counter(b)
         return LineDiff("", (here - there).total(), (there - here).total())
     first, rest = max(begin - 3, 0), max(end - 3, 0)

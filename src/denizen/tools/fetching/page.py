@@ -10,8 +10,8 @@ from denizen.errors import ToolRefused
 from denizen.tools.programs.process import run_python
 
 _PROGRAM = Path(__file__).with_name("readable.py")
-_MOST_TEXT = 10_000_000  # bytes of Markdown that are made of one page
-_PATIENCE = 30.0
+_MAX_TEXT_BYTES = 10_000_000  # bytes of Markdown that are made of one page
+_TIMEOUT_S = 30.0
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = re.compile(
     r"text(?:/.*)?|.*\+(?:json|xml)"
@@ -58,9 +58,9 @@ async def read_page(page: WebPage) -> str:
     if page.media_type not in _HTML and not looks_like_html:
         return text
     data = text.encode(errors="replace")
-    status, markdown = await run_python(_PROGRAM, data, seconds=_PATIENCE, most=_MOST_TEXT)
+    status, markdown = await run_python(_PROGRAM, data, seconds=_TIMEOUT_S, most=_MAX_TEXT_BYTES)
     if status is None:
-        raise ToolRefused(f"{page.url} can't be made readable in {_PATIENCE:g} s")
+        raise ToolRefused(f"{page.url} can't be made readable in {_TIMEOUT_S:g} s")
     if status:
         raise ToolRefused(f"{page.url} can't be made readable: it is too deeply nested, or broken")
     return markdown

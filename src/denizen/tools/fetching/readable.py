@@ -8,16 +8,16 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-MOST_MEMORY = 1_000_000_000  # bytes
-MOST_TIME = 20  # seconds of a processor
+MAX_MEMORY_BYTES = 1_000_000_000  # bytes
+MAX_CPU_S = 20  # seconds of a processor
 
 
 def main(path: str) -> None:
     """Print the text of the page in the file, as UTF-8, with its title."""
     with suppress(ValueError, OSError):  # not every system has these limits
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (MOST_TIME, MOST_TIME))
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     from html_to_markdown import ConversionOptions, InlineDataMedia, PreprocessingOptions, convert
 
     options = ConversionOptions(

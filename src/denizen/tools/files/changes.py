@@ -16,7 +16,7 @@ from denizen.tools.files.text import Encoding, decode, size
 from denizen.tools.files.workspace import Workspace
 from denizen.trusted.session_files import text_of
 
-LARGEST = 32_000_000  # bytes of a file that can be changed
+MAX_FILE_BYTES = 32_000_000  # bytes of a file that can be changed
 
 Version = tuple[int, int, int]  # which version of a file it is: inode, last change in ns, bytes
 
@@ -71,9 +71,10 @@ def load(workspace: Workspace, path: str) -> LoadedFile:
     """Read a file to change it. Raises ToolRefused for what isn't a file, or too large to be held in memory."""
     with workspace.at(path) as found, found.open() as file:
         status = os.fstat(file.fileno())
-        if status.st_size > LARGEST:
+        if status.st_size > MAX_FILE_BYTES:
             raise ToolRefused(
-                f"{found.path} is too large to edit ({size(status.st_size)}, at most {size(LARGEST)}); use sed in bash"
+                f"{found.path} is too large to edit ({size(status.st_size)}, at most {size(MAX_FILE_BYTES)}); "
+                "use sed in bash"
             )
         return LoadedFile(found.path, file.read(), bool(status.st_mode & 0o111), version(status))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from denizen.errors import ToolRefused
 
-MOST_ALTERNATIVES = 200  # patterns that braces may stand for
+MAX_ALTERNATIVES = 200  # patterns that braces may stand for
 
 _BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
 _CLASSES = {
@@ -82,8 +82,8 @@ def any_glob(pattern: str) -> list[Glob]:
             done.append(Glob(one))
         else:
             pending += [one[: braces.start()] + choice + one[braces.end() :] for choice in braces[1].split(",")]
-        if len(pending) + len(done) > MOST_ALTERNATIVES:
-            raise ToolRefused(f"the pattern stands for more than {MOST_ALTERNATIVES} others")
+        if len(pending) + len(done) > MAX_ALTERNATIVES:
+            raise ToolRefused(f"the pattern stands for more than {MAX_ALTERNATIVES} others")
     return done
 
 

@@ -10,8 +10,8 @@ from denizen.messages import Image, Text, ToolResult
 from denizen.text.documents import is_pdf, picture_type, read_pages
 from denizen.tools.files.text import size
 
-LARGEST_IMAGE = 3_750_000  # bytes; five million when written in base64, which is what providers take
-LARGEST_PDF = 100_000_000  # bytes
+MAX_IMAGE_BYTES = 3_750_000  # bytes; five million when written in base64, which is what providers take
+MAX_PDF_BYTES = 100_000_000  # bytes
 
 
 def seen(
@@ -29,18 +29,18 @@ def seen(
     """
     head, length = file.peek(64)[:64], os.fstat(file.fileno()).st_size
     if media_type := picture_type(head):
-        if length > LARGEST_IMAGE:
-            limit = f"at most {size(LARGEST_IMAGE)} can be seen: scale it down"
+        if length > MAX_IMAGE_BYTES:
+            limit = f"at most {size(MAX_IMAGE_BYTES)} can be seen: scale it down"
             raise ToolRefused(f"{path} is an image of {size(length)}; {limit}")
-        about, image = f"{path}: {media_type}, {size(length)}", Image(media_type, file.read(LARGEST_IMAGE))
+        about, image = f"{path}: {media_type}, {size(length)}", Image(media_type, file.read(MAX_IMAGE_BYTES))
         details = {"path": path, "bytes": length, "media_type": media_type}
         return ToolResult("", "", [Text(about), image], details=details)
     if not is_pdf(head):
         return None
-    if length > LARGEST_PDF:
-        raise ToolRefused(f"{path} is a PDF document of {size(length)}; at most {size(LARGEST_PDF)} can be read")
+    if length > MAX_PDF_BYTES:
+        raise ToolRefused(f"{path} is a PDF document of {size(length)}; at most {size(MAX_PDF_BYTES)} can be read")
     first, last = pages
-    shown, end, count = read_pages(file.read(LARGEST_PDF), path, pages, most=most, stop=stop)
+    shown, end, count = read_pages(file.read(MAX_PDF_BYTES), path, pages, most=most, stop=stop)
     which = f"page {first}" if end == first else f"pages {first} to {end}"
     about = f"{path}: PDF document, {size(length)}, {which} of {count}"
     if end < min(last or count, count):

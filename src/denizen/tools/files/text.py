@@ -11,8 +11,8 @@ from denizen.errors import ToolRefused
 from denizen.text.plural import counted
 
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_PIECE = 1 << 16
-_HEAD = 8192  # bytes that tell whether a file is text, as in git
+_CHUNK_BYTES = 1 << 16
+_HEAD_BYTES = 8192  # bytes that tell whether a file is text, as in git
 _BROKEN = re.compile("[\udc80-\udcff]")
 
 
@@ -51,7 +51,7 @@ def decode(data: bytes) -> tuple[str, Encoding] | None:
 
 def open_text(file: io.BufferedReader) -> io.TextIOWrapper | None:
     """A file as text to be read piece by piece, a surrogate for each invalid byte; None for binary data."""
-    head = file.peek(_HEAD)[:_HEAD]
+    head = file.peek(_HEAD_BYTES)[:_HEAD_BYTES]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return io.TextIOWrapper(file, "utf-16", errors="replace", newline="\n")
     return None if b"\0" in head else io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="\n")
@@ -66,7 +66,7 @@ def lines_of(text: io.TextIOWrapper, longest: int, stop: threading.Event) -> Ite
         cut = len(piece) > longest and not piece.endswith("\n")
         yield piece[:longest].rstrip("\r\n"), cut
         while cut and not stop.is_set() and piece and not piece.endswith("\n"):
-            piece = text.readline(_PIECE)
+            piece = text.readline(_CHUNK_BYTES)
 
 
 def readable(text: str) -> tuple[str, int]:

@@ -12,9 +12,9 @@ from denizen.tools.files.text import printable, size
 from denizen.tools.files.walk import Skipped, walk
 from denizen.tools.files.workspace import Workspace
 
-MOST_ROWS = 100  # of the whole tree
-MOST_HERE = 30  # entries of one folder that are shown
-DEPTH = 2  # levels that are shown unasked
+MAX_ROWS = 100  # of the whole tree
+MAX_ENTRIES_PER_FOLDER = 30  # entries of one folder that are shown
+DEFAULT_DEPTH = 2  # levels that are shown unasked
 
 
 @dataclass(slots=True)
@@ -51,12 +51,12 @@ def read_tree(workspace: Workspace, address: str, skipped: Skipped, stop: thread
 def tree_rows(tree: FolderTree, depth: int | None) -> tuple[list[str], int]:
     """The rows of the tree, and how deep they go: `depth`, or fewer levels than usual where that is too much."""
     rows: list[str] = []
-    levels = depth or DEPTH
-    for levels in range(depth or DEPTH, 0, -1):
+    levels = depth or DEFAULT_DEPTH
+    for levels in range(depth or DEFAULT_DEPTH, 0, -1):
         rows = [*_rows(tree, levels, "")]
-        if len(rows) <= MOST_ROWS:
+        if len(rows) <= MAX_ROWS:
             break
-    return rows[:MOST_ROWS], levels
+    return rows[:MAX_ROWS], levels
 
 
 def tree_facts(tree: FolderTree, depth: int, path: str = "") -> list[dict[str, Any]]:
@@ -74,16 +74,16 @@ def summary(folder: FolderTree) -> str:
 
 
 def _rows(tree: FolderTree, depth: int, indent: str) -> Iterator[str]:
-    for name, folder in [*tree.folders.items()][:MOST_HERE]:
+    for name, folder in [*tree.folders.items()][:MAX_ENTRIES_PER_FOLDER]:
         while len(folder.folders) == 1 and not folder.sizes:  # shown with the only folder in it
             ((inner, folder),) = folder.folders.items()
             name = f"{name}/{inner}"
         yield f"{indent}{name}/  {summary(folder)}"
         if depth > 1:
             yield from _rows(folder, depth - 1, f"{indent}  ")
-    room = max(MOST_HERE - len(tree.folders), MOST_HERE // 3)
+    room = max(MAX_ENTRIES_PER_FOLDER - len(tree.folders), MAX_ENTRIES_PER_FOLDER // 3)
     for name, length in [*tree.sizes.items()][:room]:
         yield f"{indent}{name}  {size(length)}"
-    left = max(len(tree.folders) - MOST_HERE, 0) + max(len(tree.sizes) - room, 0)
+    left = max(len(tree.folders) - MAX_ENTRIES_PER_FOLDER, 0) + max(len(tree.sizes) - room, 0)
     if left:
         yield f"{indent}… {left} more"

@@ -16,9 +16,9 @@ from denizen.tools.files.open_path import OPEN_FOLDER, Names, OpenPath
 from denizen.tools.files.text import printable
 from denizen.tools.files.workspace import Workspace
 
-MOST_NAMED = 10  # names in a message
-MOST_DEEP = 400  # levels of folders that are entered: each is held open, and a process may hold only so many
-LARGEST_IGNORE_FILE = 1_000_000  # bytes of a file of patterns that are read
+MAX_NAMED = 10  # names in a message
+MAX_DEPTH = 400  # levels of folders that are entered: each is held open, and a process may hold only so many
+MAX_IGNORE_FILE_BYTES = 1_000_000  # bytes of a file of patterns that are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Skipped:
         if self.denied:
             notes += f"\n[left out, because the user's policy denies them: {self.denied}]"
         if self.unread:
-            more = ", …" if len(self.unread) > MOST_NAMED else ""
-            notes += f"\n[not read: {', '.join(self.unread[:MOST_NAMED])}{more}]"
+            more = ", …" if len(self.unread) > MAX_NAMED else ""
+            notes += f"\n[not read: {', '.join(self.unread[:MAX_NAMED])}{more}]"
         return notes
 
 
@@ -75,7 +75,7 @@ class IgnoreRules:
         """The rules in force in the folder of that `.gitignore`, which may be missing or unreadable."""
         text = ""
         with suppress(OSError, ToolRefused), file.open() as opened:
-            text = opened.read(LARGEST_IGNORE_FILE).decode("utf-8-sig", "surrogateescape")
+            text = opened.read(MAX_IGNORE_FILE_BYTES).decode("utf-8-sig", "surrogateescape")
         patterns: list[tuple[Glob, bool]] = []
         for line in text.split("\n"):
             line = line.removesuffix("\r")
@@ -146,8 +146,8 @@ def walk(workspace: Workspace, path: str, skipped: Skipped, stop: threading.Even
                 yield FoundEntry(names[top:], level.fd, is_folder, entry.is_file(follow_symlinks=False))
                 if not is_folder:
                     continue
-                if len(levels) == MOST_DEEP:
-                    skipped.unread.append(f"{workspace.shown(names)} (more than {MOST_DEEP} folders deep)")
+                if len(levels) == MAX_DEPTH:
+                    skipped.unread.append(f"{workspace.shown(names)} (more than {MAX_DEPTH} folders deep)")
                     continue
                 try:
                     levels.append(_enter(level, names))

@@ -18,7 +18,7 @@ from denizen.trusted.autorun import completes_git_data, git_folder
 from denizen.trusted.session_files import SessionFiles
 
 CONFIGURATION = "denizen.toml"  # the tools don't write it at the workspace's root: it says what they may do
-MOST_LINKS = 40  # symbolic links that one path may lead through
+MAX_LINKS = 40  # symbolic links that one path may lead through
 
 _THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -201,7 +201,7 @@ class _Descent:
                     raise
             if link is not None:
                 links += 1
-                if links > MOST_LINKS:
+                if links > MAX_LINKS:
                     raise ToolRefused(f"{printable(self._path)} leads through too many links")
                 if link.startswith("/"):
                     self._start(link)

@@ -11,7 +11,7 @@ from denizen.config.settings import McpServer
 from denizen.errors import ConfigError, ToolRefused
 from denizen.ports import ToolContext, TurnEnded
 from denizen.runtime.clock import Clock
-from denizen.tools.mcp.asking import Questions
+from denizen.tools.mcp.elicitation import Questions
 from denizen.tools.mcp.listing import Listing, listing_of
 from denizen.trusted.session_files import SessionFiles
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST_RESTING = 60.0
+_MAX_RETRY_DELAY_S = 60.0
 """Seconds after a failure before the next try, at most."""
-_LONGEST_WORDS = 600
+_MAX_ERROR_CHARS = 600
 """Characters of a server's own words in an error."""
 
 
 @dataclass(eq=False)
-class Connection:
+class McpConnection:
     """A server by its name. `listed` hears what it has, whenever that is listed.
 
     What a request changes in `session_files` is set aside.
@@ -134,7 +134,7 @@ class Connection:
         finally:
             self._why = "; ".join(filter(None, (why, self.wire.trouble()))) or "it ended"
             self._failures += 1
-            rest = min(2.0 ** (self._failures - 2), _MOST_RESTING) if self._failures > 1 else 0.0
+            rest = min(2.0 ** (self._failures - 2), _MAX_RETRY_DELAY_S) if self._failures > 1 else 0.0
             self._rest_until = self.clock.monotonic() + rest
             if not ready.done():
                 ready.set_result(None)
@@ -196,4 +196,4 @@ def _first(error: BaseException) -> BaseException:
 
 def _short(error: BaseException) -> str:
     words = str(error) or type(error).__name__
-    return words if len(words) <= _LONGEST_WORDS else f"{words[:_LONGEST_WORDS]}…"
+    return words if len(words) <= _MAX_ERROR_CHARS else f"{words[:_MAX_ERROR_CHARS]}…"

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="PaginatedResult")
 
-MOST_BYTES = 16_000_000
+MAX_MESSAGE_BYTES = 16_000_000
 """Bytes of one message of a server."""
-_MOST_PAGES, _LARGEST = 100, 50_000
+_MAX_PAGES, _MAX_ITEM_BYTES = 100, 50_000
 """Pages of a listing, and bytes of a tool or prompt in it; the rest is left out."""
-_LARGEST_LISTING = 4_000_000
+_MAX_LISTING_BYTES = 4_000_000
 """Bytes of all of them: a pin, which may hold two listings, must be small enough to be read again."""
-_LONGEST_INSTRUCTIONS = 2000
+_MAX_INSTRUCTIONS_CHARS = 2000
 """Characters of them that the model reads."""
 
 
@@ -90,13 +90,13 @@ def pin_name(name: str, server: McpServer) -> str:
 
 async def listing_of(client: "Client") -> Listing:
     """What a server has now. Raises whatever the library does."""
-    has, room = client.server_capabilities, _LARGEST_LISTING
+    has, room = client.server_capabilities, _MAX_LISTING_BYTES
     tools, prompts = dict[str, KnownTool](), dict[str, KnownPrompt]()
 
     def fits(each: KnownTool | KnownPrompt) -> bool:
         nonlocal room
         size = len(msgspec.json.encode(each))
-        fitting = size <= min(_LARGEST, room)
+        fitting = size <= min(_MAX_ITEM_BYTES, room)
         room -= size * fitting
         return fitting
 
@@ -114,7 +114,7 @@ async def listing_of(client: "Client") -> Listing:
                 prompts[prompt.name] = prompt
     resources = [page.resources async for page in pages(client.list_resources, has.resources)]
     templates = [page.resource_templates async for page in pages(client.list_resource_templates, has.resources)]
-    instructions = visible(client.instructions or "", _LONGEST_INSTRUCTIONS)
+    instructions = visible(client.instructions or "", _MAX_INSTRUCTIONS_CHARS)
     return Listing(tools, instructions, any([*resources, *templates]), prompts)
 
 
@@ -124,7 +124,7 @@ async def pages(ask: Callable[..., Awaitable[P]], has: object = True) -> AsyncGe
     from mcp_types import METHOD_NOT_FOUND
 
     cursor: str | None = None
-    for _ in range(_MOST_PAGES if has else 0):
+    for _ in range(_MAX_PAGES if has else 0):
         try:
             page = await ask(cursor=cursor)
         except MCPError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from denizen.config.settings import McpServer
 from denizen.errors import ToolRefused
 from denizen.runtime.cancellation import run_to_completion
-from denizen.tools.mcp.listing import MOST_BYTES
+from denizen.tools.mcp.listing import MAX_MESSAGE_BYTES
 from denizen.tools.programs.process import end_program
 from denizen.tools.sandbox.sandboxes import supervised
 from denizen.trusted.programs import find_program, trusted_environ
@@ -25,11 +25,11 @@ _PASSED = (
     *("XDG_*_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
 )
 """Environment variables that every server gets, as patterns."""
-_GRACE, _END = 0.5, 10.0
+_CLOSE_GRACE_S, _END_GRACE_S = 0.5, 10.0
 """Seconds that a server has to end when its input is closed, and when it is told to."""
-_MOST_NOISE = 1000
+_MAX_NOISE_LINES = 1000
 """Lines that are no messages, after which a server is given up."""
-_TAIL = 1000
+_TAIL_BYTES = 1000
 """Bytes of what it wrote last to standard error that are kept."""
 
 
@@ -94,7 +94,7 @@ class Program:
                 stdout=pipe,
                 stderr=pipe,
                 start_new_session=True,
-                limit=MOST_BYTES,
+                limit=MAX_MESSAGE_BYTES,
             )
         except FileNotFoundError as error:
             raise ToolRefused(
@@ -118,7 +118,7 @@ class Program:
         noise = 0
         with to_us:
             try:
-                while (line := await output.readline()) and noise < _MOST_NOISE:
+                while (line := await output.readline()) and noise < _MAX_NOISE_LINES:
                     try:
                         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                     except ValueError:  # servers log there, too
@@ -128,7 +128,7 @@ class Program:
                     self._noise, noise = "", 0
                     await to_us.send(SessionMessage(message))
             except ValueError:
-                self._broken = f"it sent a message of more than {MOST_BYTES:,} bytes"
+                self._broken = f"it sent a message of more than {MAX_MESSAGE_BYTES:,} bytes"
             except anyio.BrokenResourceError:
                 pass  # nobody listens any more
         over.set()
@@ -137,7 +137,7 @@ class Program:
 
     async def _listen(self, errors: asyncio.StreamReader) -> None:
         while data := await errors.read(65536):
-            self._errors = (self._errors + data)[-_TAIL:]
+            self._errors = (self._errors + data)[-_TAIL_BYTES:]
 
 
 async def _write(
@@ -158,12 +158,12 @@ async def _write(
 async def _end(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
     """End it with all that it started, once its input is closed and it didn't end by itself."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(_GRACE):
+        async with asyncio.timeout(_CLOSE_GRACE_S):
             await process.wait()
     with suppress(TimeoutError):  # one that escaped may hold the pipes open
-        async with asyncio.timeout(_END):
+        async with asyncio.timeout(_END_GRACE_S):
             await end_program(process)
-    await asyncio.wait(tasks, timeout=_GRACE)  # its last words
+    await asyncio.wait(tasks, timeout=_CLOSE_GRACE_S)  # its last words
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)

@@ -15,7 +15,7 @@ from denizen.config.home import sole_writer
 from denizen.config.settings import McpServer
 from denizen.errors import ConfigError
 from denizen.runtime.clock import Clock
-from denizen.tools.mcp.listing import MOST_BYTES
+from denizen.tools.mcp.listing import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
-_CONNECT, _SILENCE = 30.0, 300.0
+_CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 30.0, 300.0
 """Seconds for a connection, and for the next byte of an answer."""
 _PATH = "/callback"
 
@@ -63,10 +63,12 @@ class Remote:
             httpx2.AsyncClient(
                 headers=self.settings.headers,
                 auth=auth,
-                timeout=httpx2.Timeout(_CONNECT, read=_SILENCE),
+                timeout=httpx2.Timeout(_CONNECT_TIMEOUT_S, read=_READ_TIMEOUT_S),
                 event_hooks={"response": [self._watch]},
             ) as http,
-            streamable_http_client(self.settings.url, http_client=http, max_sse_event_size=MOST_BYTES) as streams,
+            streamable_http_client(
+                self.settings.url, http_client=http, max_sse_event_size=MAX_MESSAGE_BYTES
+            ) as streams,
         ):
             yield streams
 
@@ -85,8 +87,8 @@ def _bounded(stream: Any) -> Any:
             total = 0
             async for data in stream:
                 total += len(data)
-                if total > MOST_BYTES:
-                    raise httpx2.RemoteProtocolError(f"it sent a message of more than {MOST_BYTES:,} bytes")
+                if total > MAX_MESSAGE_BYTES:
+                    raise httpx2.RemoteProtocolError(f"it sent a message of more than {MAX_MESSAGE_BYTES:,} bytes")
                 yield data
 
         async def aclose(self) -> None:

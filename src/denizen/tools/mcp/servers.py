@@ -11,15 +11,15 @@ from denizen.config.settings import McpServer
 from denizen.errors import ConfigError, ToolRefused
 from denizen.ports import Tool, ToolGuide
 from denizen.runtime.clock import Clock
-from denizen.tools.mcp.connection import Connection
+from denizen.tools.mcp.connection import McpConnection
 from denizen.tools.mcp.listing import KnownPrompt, Listing, Pin, pin_name, visible
+from denizen.tools.mcp.meta_tools import prompt_tool, resource_tool, search_tools
 from denizen.tools.mcp.program import Program
 from denizen.tools.mcp.remote import Remote, Tokens
-from denizen.tools.mcp.shared import prompt_tool, resource_tool, search_tools
 from denizen.tools.mcp.tool import PROMPT, RESOURCE, SEARCH, McpTool, text_of, tools_of
 from denizen.trusted.session_files import SessionFiles
 
-_ALL_INSTRUCTIONS = 8000
+_MAX_INSTRUCTIONS_CHARS = 8000
 """Characters of the instructions of all servers."""
 
 
@@ -47,8 +47,8 @@ class McpServers:
         self._pin_names = {name: pin_name(name, each) for name, each in servers.items() if each.enabled}
         read = {name: self._pins.read(pinned) for name, pinned in self._pin_names.items()}
         self._known = {name: pin for name, pin in read.items() if pin}
-        self.connections: dict[str, Connection] = {}
-        connect = partial(Connection, clock=clock, workspace=workspace, session_files=session_files)
+        self.connections: dict[str, McpConnection] = {}
+        connect = partial(McpConnection, clock=clock, workspace=workspace, session_files=session_files)
         for name in self._pin_names:
             each = servers[name]
             wire = Remote(name, each, Tokens(home, each.url, clock)) if each.url else Program(each, workspace, environ)
@@ -107,7 +107,7 @@ class McpServers:
         named = {name: {SEARCH, RESOURCE, PROMPT} for name in said}
         for tool in self._tools():
             named.get(tool.connection.name, set()).add(tool.name)
-        most = _ALL_INSTRUCTIONS // max(len(said), 1)
+        most = _MAX_INSTRUCTIONS_CHARS // max(len(said), 1)
         return [ToolGuide(name, visible(words, most), named[name]) for name, words in said.items()]
 
     def prompts(self) -> dict[str, KnownPrompt]:

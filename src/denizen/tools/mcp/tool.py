@@ -18,7 +18,7 @@ from denizen.messages import Image, Text, ToolResult, UserPart
 from denizen.ports import EFFECTS, Schema, ToolContext, Traits
 from denizen.text.documents import is_pdf, read_pages
 from denizen.tools.accepted import MAX_DESCRIPTION_CHARS, accepted_names, accepted_schema
-from denizen.tools.mcp.connection import Connection
+from denizen.tools.mcp.connection import McpConnection
 from denizen.tools.mcp.listing import KnownTool, visible
 
 if TYPE_CHECKING:
@@ -35,18 +35,18 @@ READS = (UNKNOWN & ~EFFECTS) | Traits.READS
 SEARCH, CALL, RESOURCE, PROMPT = "mcp_search", "mcp_call", "mcp_resource", "mcp_prompt"
 """The tools for all servers."""
 
-_MOST_SHOWN = 200
+_MAX_PROGRESS_LINES = 200
 """Lines of progress of one call."""
-_LARGEST_IMAGE = 5_000_000  # bytes
-_MOST_CHARS = 40_000  # of a document's text
-_MOST_LINKS = 3  # of one result that are followed
+_MAX_IMAGE_BYTES = 5_000_000  # bytes
+_MAX_DOCUMENT_CHARS = 40_000  # of a document's text
+_MAX_LINKS = 3  # of one result that are followed
 
 
 @dataclass(slots=True, eq=False)
 class McpTool:
     """A tool of a server, as it was accepted; `deferred`: the model finds it by searching."""
 
-    connection: Connection
+    connection: McpConnection
     known: KnownTool
     name: str
     schema: Schema
@@ -75,7 +75,7 @@ class McpTool:
         return ToolResult(turn.call_id, self.name, parts, is_error=result.is_error)
 
 
-def tools_of(known: Sequence[tuple[Connection, KnownTool]], *, deferred: bool) -> list[McpTool]:
+def tools_of(known: Sequence[tuple[McpConnection, KnownTool]], *, deferred: bool) -> list[McpTool]:
     """The tools of servers as ours."""
     names = names_for((connection.name, tool.name) for connection, tool in known)
     made: list[McpTool] = []
@@ -120,13 +120,13 @@ def text_of(block: "ContentBlock") -> str:
             return f"[{block.type}, which can't be shown]"
 
 
-async def parts_of(blocks: "Sequence[ContentBlock]", connection: Connection, turn: ToolContext) -> list[UserPart]:
+async def parts_of(blocks: "Sequence[ContentBlock]", connection: McpConnection, turn: ToolContext) -> list[UserPart]:
     """What a server returned: pictures and documents, then the texts; a link to a PDF document is followed."""
     from mcp_types import BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink
 
     parts: list[UserPart] = []
     texts: list[str] = []
-    waiting, links = [*blocks], _MOST_LINKS
+    waiting, links = [*blocks], _MAX_LINKS
     while waiting:
         block = waiting.pop(0)
         match block:
@@ -155,7 +155,7 @@ async def _read(uri: str, client: "Client") -> "ReadResourceResult":
 
 
 def _picture(media_type: str, data: str, notes: list[str]) -> list[UserPart]:
-    if len(data) * 3 // 4 > _LARGEST_IMAGE:
+    if len(data) * 3 // 4 > _MAX_IMAGE_BYTES:
         notes.append("[a picture of more than 5 MB, left out]")
         return []
     try:
@@ -170,7 +170,9 @@ def _file(uri: str, data: str, otherwise: str, notes: list[str]) -> list[UserPar
     try:
         content = base64.b64decode(data, validate=True)
         if is_pdf(content):
-            document, end, count = read_pages(content, _name(uri), (1, None), most=_MOST_CHARS, stop=threading.Event())
+            document, end, count = read_pages(
+                content, _name(uri), (1, None), most=_MAX_DOCUMENT_CHARS, stop=threading.Event()
+            )
             notes += [f"[{uri}: only pages 1 to {end} of {count} are shown]"] if end < count else []
             return [document]
         text = content.decode()
@@ -190,7 +192,7 @@ def _name(uri: str) -> str:
 
 
 def _progress(turn: ToolContext) -> "ProgressFnT":
-    left = _MOST_SHOWN
+    left = _MAX_PROGRESS_LINES
 
     async def show(progress: float, total: float | None, message: str | None) -> None:
         nonlocal left

@@ -10,7 +10,7 @@ from denizen.text.plural import counted, first_of
 from denizen.tools.files.text import printable
 from denizen.tools.packages.advisories import Advisory, read_advisories
 from denizen.tools.packages.graph import Package, Project
-from denizen.tools.packages.report import MOST_NAMES, plain_name
+from denizen.tools.packages.report import MAX_NAMES, plain_name
 
 Data = dict[str, Any]
 
@@ -69,4 +69,4 @@ def audit_rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 fixed = f"fixed in {each['fixed']}" if each["fixed"] else "no fixed version is named"
                 yield f"    {each['severity'] or 'not rated'} {names}: {each['summary'] or 'no summary'}; {fixed}"
         if project["not_checked"]:
-            yield f"  not checked: {first_of(project['not_checked'], MOST_NAMES)}"
+            yield f"  not checked: {first_of(project['not_checked'], MAX_NAMES)}"

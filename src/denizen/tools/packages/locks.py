@@ -12,7 +12,7 @@ import msgspec
 from denizen.tools.packages.graph import Dependency, LockFile, Manifest, Package, link, table, tables, text, words
 from denizen.tools.packages.manifests import python_name, requirement
 
-_DEEPEST = 20  # levels of a YAML file
+_MAX_DEPTH = 20  # levels of a YAML file
 _PIN = re.compile(r"={2,3}\s*([^\s,;*]+)$")
 _FROM = frozenset({"git", "hg", "vcs", "path", "file", "directory", "url", "archive"})
 """How an entry says that its package is from no index."""
@@ -259,7 +259,7 @@ def _yaml(source: str) -> dict[str, Any]:
     try:
         for event in yaml.parse(source, loader):  # a deeply nested file would crash the loader, and Denizen
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
+            if depth > _MAX_DEPTH:
                 raise ValueError("it is nested too deeply")
         return table(yaml.load(source, loader))  # noqa: S506 (this loader makes only texts, lists and tables)
     except yaml.YAMLError as error:

@@ -17,7 +17,7 @@ from denizen.tools.packages import locks
 from denizen.tools.packages.graph import Ecosystem, LockFile, Manifest, Project
 from denizen.tools.packages.manifests import read_cargo, read_go_mod, read_package_json, read_pipfile, read_pyproject
 
-MOST = 20  # manifests that are read
+MAX_MANIFESTS = 20  # manifests that are read
 
 _MANIFESTS: Final[Mapping[str, tuple[Ecosystem, Callable[[str], Manifest]]]] = {
     "pyproject.toml": ("PyPI", read_pyproject),
@@ -83,7 +83,7 @@ def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Fou
         raise ToolRefused(
             f"there is no manifest in {path}: no pyproject.toml, requirements.txt, package.json, Cargo.toml or go.mod"
         )
-    nearest = [each for each in manifests if each.count("/") == manifests[0].count("/")][:MOST]
+    nearest = [each for each in manifests if each.count("/") == manifests[0].count("/")][:MAX_MANIFESTS]
     folders: dict[str, list[str]] = {}
     for each in nearest:
         folders.setdefault(str(PurePosixPath(each).parent), []).append(each)

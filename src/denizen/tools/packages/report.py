@@ -10,9 +10,9 @@ from denizen.tools.files.text import printable
 from denizen.tools.packages.graph import Dependency, Package, Project
 from denizen.tools.packages.manifests import python_name
 
-MOST_NAMES = 20  # names in one line
-MOST_WAYS = 3  # on which a package came
-LONGEST_WAY = 10  # packages from a direct dependency to the one that it brings, as far as it is followed
+MAX_NAMES = 20  # names in one line
+MAX_WAYS = 3  # on which a package came
+MAX_WAY_LENGTH = 10  # packages from a direct dependency to the one that it brings, as far as it is followed
 
 Data = dict[str, Any]
 
@@ -106,13 +106,13 @@ def _ways(project: Project, keys: Sequence[str], parents: Mapping[str, Sequence[
     """The shortest ways to a package from the direct dependencies that bring it; the shortest of them first."""
     leads = dict.fromkeys(keys, "")  # each package with the next one on the way
     edge = list(keys)
-    for _ in range(LONGEST_WAY):
+    for _ in range(MAX_WAY_LENGTH):
         edge = [
             parent for child in edge for parent in parents.get(child, ()) if leads.setdefault(parent, child) == child
         ]
     direct = {key for _, key in project.direct() if key not in keys}
     ways: list[list[str]] = []
-    for at in [each for each in leads if each in direct][:MOST_WAYS]:
+    for at in [each for each in leads if each in direct][:MAX_WAYS]:
         way: list[str] = []
         while at:
             way.append(printable(project.lock.packages[at].name))
@@ -174,9 +174,9 @@ def info_rows(data: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"  asked for: {', '.join(asked)}" if asked else "  not asked for directly"
         yield from (f"  way: {' > '.join(way)}" for way in about["ways"])
         if about["needed_by"]:
-            yield f"  needed by: {first_of(about['needed_by'], MOST_NAMES)}"
+            yield f"  needed by: {first_of(about['needed_by'], MAX_NAMES)}"
         if about["needs"]:
-            yield f"  needs: {first_of(about['needs'], MOST_NAMES)}"
+            yield f"  needs: {first_of(about['needs'], MAX_NAMES)}"
         if about["registry"] is None:
             yield "  from no registry"
         elif about["registry"]:

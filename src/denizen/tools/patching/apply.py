@@ -16,8 +16,8 @@ from denizen.tools.editing.matching import Indents, indent_of, show_nearest, squ
 from denizen.tools.editing.texts import LineEnds, Span
 from denizen.tools.patching.parse import Hunk, Line
 
-MOST_NAMED = 8  # line numbers in a message
-MOST_CHARS = 200  # characters of a line in a message
+MAX_NAMED_LINES = 8  # line numbers in a message
+MAX_LINE_CHARS = 200  # characters of a line in a message
 _CLEARLY = 3  # how many times nearer to the stated number than any other a match must be
 _LEFT_OUT = 2  # lines that the context may leave out
 
@@ -165,7 +165,7 @@ class _HunkFinder:
         if match is None:
             gone = [text for sign, text in hunk.lines if sign == "-" and squeeze(text) not in self._squeezed]
             if gone:
-                why = f"it removes {gone[0][:MOST_CHARS]!r}, which isn't there"
+                why = f"it removes {gone[0][:MAX_LINE_CHARS]!r}, which isn't there"
             elif self._is_applied(hunk):
                 why = "it seems to be applied already"
             else:
@@ -183,7 +183,9 @@ class _HunkFinder:
             return None
         start = starts[0] if len(starts) == 1 else self._choose(hunk, starts)
         if start is None:
-            named = ", ".join(str(each + 1) for each in starts[:MOST_NAMED]) + ", …" * (len(starts) > MOST_NAMED)
+            named = ", ".join(str(each + 1) for each in starts[:MAX_NAMED_LINES]) + ", …" * (
+                len(starts) > MAX_NAMED_LINES
+            )
             raise ToolRefused(f"it fits at lines {named}; add lines around it, or the right line number")
         before, core, _ = hunk.split()
         first = start + len(before)

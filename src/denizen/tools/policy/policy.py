@@ -35,7 +35,7 @@ from denizen.tools.policy.call_files import files_of
 from denizen.tools.policy.secrets import restore_secrets
 from denizen.trusted.autorun import Autorun
 
-_MOST_SHOWN = 200  # characters of a call's argument that a reason shows
+_MAX_SHOWN_CHARS = 200  # characters of a call's argument that a reason shows
 _REACHES_OUT = Traits.NETWORK | Traits.SENDS
 _BOTH = Traits.UNTRUSTED | Traits.PRIVATE
 
@@ -257,4 +257,6 @@ def _allow(call: ToolCall) -> str:
     if argument == all_arguments(call.args):
         argument = ", ".join(f"{name}={msgspec.json.encode(value).decode()}" for name, value in call.args.items())
     argument = " ".join(argument.split())
-    return f"Allow {call.name}({argument if len(argument) <= _MOST_SHOWN else argument[: _MOST_SHOWN - 1] + '…'})?"
+    if len(argument) > _MAX_SHOWN_CHARS:
+        argument = f"{argument[: _MAX_SHOWN_CHARS - 1]}…"
+    return f"Allow {call.name}({argument})?"

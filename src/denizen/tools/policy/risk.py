@@ -59,9 +59,9 @@ _BUT_WITH = re.compile(r"-(?:delete|exec|ok|fprint|fls)|--(?:pre|hostname-bin)")
 _DELETES = re.compile(
     r"(?:rm|rmdir|unlink|shred|truncate|mv)\b|git (?:rm|mv|clean|reset|checkout|restore|switch|stash)\b|find .*-delete"
 )
-_LARGEST = 5_000_000  # bytes of a file that is looked into
-_MOST_PARSED = 500_000  # characters of a program up to which it is parsed and compared
-_MOST_COMPARED = 3000  # lines up to which files are compared line by line; beyond, all lines count as changed
+_MAX_FILE_BYTES = 5_000_000  # bytes of a file that is looked into
+_MAX_PARSED_CHARS = 500_000  # characters of a program up to which it is parsed and compared
+_MAX_COMPARED_LINES = 3000  # lines up to which files are compared line by line; beyond, all lines count as changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _change(path: str, old: str, new: str) -> Risk:
     before, after = old.splitlines(), new.splitlines()
     if _is_same_program(path, old, new):
         before = after = list[str]()
-    elif max(len(before), len(after)) <= _MOST_COMPARED:
+    elif max(len(before), len(after)) <= _MAX_COMPARED_LINES:
         lines = [*difflib.unified_diff(before, after, n=0, lineterm="")][2:]
         before, after = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
     return _judged(path, before, after)
@@ -177,7 +177,7 @@ def _is_same_program(path: str, old: str, new: str) -> bool:
 def _parsed(text: str) -> list[ast.stmt]:
     """The statements of a program; none where it is none."""
     try:
-        return ast.parse(text).body if len(text) <= _MOST_PARSED else []
+        return ast.parse(text).body if len(text) <= _MAX_PARSED_CHARS else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
 
@@ -222,7 +222,7 @@ def _present(workspace: Path, path: str) -> str:
     """The text of a file; empty where it is missing, no regular file, or too large."""
     place = workspace / path
     try:
-        if place.is_file() and place.stat().st_size <= _LARGEST:
+        if place.is_file() and place.stat().st_size <= _MAX_FILE_BYTES:
             return place.read_text("utf-8", "replace")
     except (OSError, ValueError):
         pass

@@ -15,7 +15,7 @@ from denizen.tools.files.workspace import Workspace
 from denizen.tools.policy.call_files import files_of, meant_by_patch
 
 _MARKS_STAY = frozenset({"remember", "forget"})  # tools whose marks stay marks: the memory holds no secrets
-_LARGEST = 5_000_000  # bytes of a file in which a secret is looked for
+_MAX_FILE_BYTES = 5_000_000  # bytes of a file in which a secret is looked for
 _BETWEEN_WORDS = re.compile(r"[\s;|&<>()'\"`=]+")
 
 
@@ -46,7 +46,7 @@ def restore_secrets(
         contents: list[bytes] = []
         for name in names:
             with suppress(ToolRefused), files.at(name) as place, place.open() as file:
-                contents.append(file.read(_LARGEST))
+                contents.append(file.read(_MAX_FILE_BYTES))
         for mark in MARK.findall(text):
             secret = redactor.secret(mark)
             if secret and any(secret.encode() in content for content in contents):

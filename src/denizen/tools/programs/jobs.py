@@ -11,20 +11,20 @@ import msgspec
 
 from denizen.errors import ToolRefused
 from denizen.ports import Sandbox, Sandboxed
-from denizen.tools.programs.process import Kept, run
+from denizen.tools.programs.process import BoundedOutput, run
 
-MOST = 20_000  # bytes of a job's output that are kept: its beginning and its end
-MOST_RUNNING = 8
+MAX_OUTPUT_BYTES = 20_000  # bytes of a job's output that are kept: its beginning and its end
+MAX_RUNNING = 8
 
 
 @dataclass(slots=True)
-class Job:
+class BackgroundJob:
     """A command under a name; `pid` is 0 until it has started."""
 
     name: str
     command: str
     pid: int = 0
-    kept: Kept = field(default_factory=lambda: Kept(MOST))
+    kept: BoundedOutput = field(default_factory=lambda: BoundedOutput(MAX_OUTPUT_BYTES))
     has_output: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[int | None] = field(init=False)
 
@@ -59,15 +59,15 @@ class Jobs:
 
     def __init__(self, patience: float = 2.0) -> None:
         self._patience = patience
-        self._jobs: dict[tuple[str, str], Job] = {}
+        self._jobs: dict[tuple[str, str], BackgroundJob] = {}
 
-    async def start(self, session_key: str, name: str, command: str, wrapped: Sandboxed, folder: Path) -> Job:
+    async def start(self, session_key: str, name: str, command: str, wrapped: Sandboxed, folder: Path) -> BackgroundJob:
         """Start a command in `folder`, and wait a moment for its first output.
 
         Raises ToolRefused when it can't be started, when one of that name is running, or too many are.
         """
         self.check(session_key, name)
-        job = self._jobs[session_key, name] = Job(name, command)
+        job = self._jobs[session_key, name] = BackgroundJob(name, command)
 
         def started(pid: int) -> None:
             job.pid = pid
@@ -88,15 +88,15 @@ class Jobs:
         running = [job for job in self.of(session_key) if job.running]
         if any(job.name == name for job in running):
             raise ToolRefused(f"{name} is running already; stop it first, or take another name")
-        if len(running) >= MOST_RUNNING:
-            raise ToolRefused(f"{MOST_RUNNING} commands are running in the background; stop one first")
+        if len(running) >= MAX_RUNNING:
+            raise ToolRefused(f"{MAX_RUNNING} commands are running in the background; stop one first")
 
-    def of(self, session_key: str) -> Sequence[Job]:
+    def of(self, session_key: str) -> Sequence[BackgroundJob]:
         """The session's commands, those that have ended included."""
         jobs = [*self._jobs.items()]  # copied at once: threads look at it, too
         return [job for (key, _), job in jobs if key == session_key]
 
-    def find(self, session_key: str, name: str) -> Job:
+    def find(self, session_key: str, name: str) -> BackgroundJob:
         """The session's command of that name. Raises ToolRefused where there is none."""
         job = self._jobs.get((session_key, name))
         if job is None:
@@ -104,7 +104,7 @@ class Jobs:
             raise ToolRefused(f"there is no background command {name!r}; available: {known}")
         return job
 
-    async def stop(self, job: Job) -> None:
+    async def stop(self, job: BackgroundJob) -> None:
         """End it, with all that it started."""
         job.task.cancel()
         await asyncio.wait([job.task])

@@ -10,12 +10,12 @@ from denizen.messages import Text, ToolResult
 from denizen.tools.programs.jq_filter import CUT, WRONG
 from denizen.tools.programs.process import run_python
 
-MOST_CHARS = 40_000  # what is shown of a filter's results at most
-SECONDS = 10.0  # how long a filter may take
+MAX_CHARS = 40_000  # what is shown of a filter's results at most
+TIMEOUT_S = 10.0  # how long a filter may take
 _PROGRAM = Path(__file__).with_name("jq_filter.py")
 
 
-async def filtered(answer: ToolResult, jq: str, data: Any = None, *, seconds: float = SECONDS) -> ToolResult:
+async def filtered(answer: ToolResult, jq: str, data: Any = None, *, seconds: float = TIMEOUT_S) -> ToolResult:
     """The answer with the filter's results as its text: one JSON value in each line, strings as they are.
 
     The filter gets `data`, else the answer's details; without a filter the answer stays as it is. It runs in a process
@@ -24,8 +24,8 @@ async def filtered(answer: ToolResult, jq: str, data: Any = None, *, seconds: fl
     """
     if not jq:
         return answer
-    task = {"filter": jq, "data": answer.details if data is None else data, "most": MOST_CHARS}
-    most = 4 * MOST_CHARS + 4096
+    task = {"filter": jq, "data": answer.details if data is None else data, "most": MAX_CHARS}
+    most = 4 * MAX_CHARS + 4096
     status, output = await run_python(_PROGRAM, msgspec.json.encode(task), seconds=seconds, most=most)
     text = output.rstrip("\n")
     if status == WRONG:

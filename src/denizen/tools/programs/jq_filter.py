@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-MOST_MEMORY = 1_000_000_000  # bytes
-MOST_TIME = 5  # seconds of a processor
+MAX_MEMORY_BYTES = 1_000_000_000  # bytes
+MAX_CPU_S = 5  # seconds of a processor
 WRONG, CUT = 3, 4
 
 
@@ -25,8 +25,8 @@ def main(path: str) -> int:
     limits = {  # from here on it opens no file, and ends when it takes too much
         resource.RLIMIT_NOFILE: 0,  # jq's `import` would read any file
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: MOST_TIME,
-        resource.RLIMIT_AS: MOST_MEMORY,
+        resource.RLIMIT_CPU: MAX_CPU_S,
+        resource.RLIMIT_AS: MAX_MEMORY_BYTES,
     }
     for limit, most in limits.items():
         with suppress(ValueError, OSError):  # not every system has them all

@@ -15,9 +15,9 @@ from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
 from denizen.runtime.cancellation import run_to_completion
 
-_PIECE = 16_384  # bytes read at once
-_GRACE = 5.0  # seconds that a supervisor has to end what it supervises
-_LAST_WORDS = 1.0
+_CHUNK_BYTES = 16_384  # bytes read at once
+_GRACE_S = 5.0  # seconds that a supervisor has to end what it supervises
+_PIPE_GRACE_S = 1.0
 """Seconds that output may still take after the program has ended: a process that escaped may hold the pipe open."""
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
@@ -79,7 +79,7 @@ async def end_program(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         process.terminate()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE):
+            async with asyncio.timeout(_GRACE_S):
                 await process.wait()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -107,7 +107,7 @@ async def run_python(program: Path, data: bytes, *, seconds: float, most: int) -
     return status, output.decode(errors="replace")
 
 
-class Kept:
+class BoundedOutput:
     """Keeps `most` bytes of an output of any size: its beginning and its end."""
 
     def __init__(self, most: int) -> None:
@@ -139,7 +139,7 @@ class Kept:
         return plain(head.decode(errors="replace")) + marker + plain(tail.decode(errors="replace"))
 
 
-class Lines:
+class LineEmitter:
     """Shows an output as it comes, in whole lines where they aren't too long, until `most` characters were shown."""
 
     def __init__(self, show: Callable[[str], None], most: int) -> None:
@@ -154,7 +154,7 @@ class Lines:
             return
         lines, end, rest = (self._line + self._decoder.decode(data, final=not data)).rpartition("\n")
         self._line = rest
-        if not data or len(rest) > _PIECE:
+        if not data or len(rest) > _CHUNK_BYTES:
             end, self._line = end + rest, ""
         taken = lines + end
         if len(taken) > self._room:
@@ -198,11 +198,11 @@ class _Output:
     async def ended(self) -> None:
         """Wait until no process can write any more, or one holds the pipe open for too long."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORDS):
+            async with asyncio.timeout(_PIPE_GRACE_S):
                 await self._over.wait()
 
     def _read(self) -> None:
-        data = os.read(self._read_end, _PIECE)
+        data = os.read(self._read_end, _CHUNK_BYTES)
         if data:
             self._take(data)
         else:

@@ -4,8 +4,8 @@ A program of its own, of the standard library alone so that it starts quickly:
 
     python -I -S launch.py OPTIONS… -- COMMAND…
 
-OPTIONS are pieces of the JSON of `Options`. With grants, the command gets a home and a folder for temporary files of
-its own; links in that home lead to what it may read of the real one.
+OPTIONS are pieces of the JSON of `LaunchOptions`. With grants, the command gets its own home and folder for temporary
+files; links in that home lead to what it may read of the real one.
 
 The launcher adopts every orphan of the command (PR_SET_CHILD_SUBREAPER), so none escapes by leaving its group, its
 session or its parent, and ends them when the command is over, on SIGTERM, and when its own parent dies. On SIGTERM its
@@ -33,12 +33,12 @@ from typing import Any, NamedTuple, NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same on every architecture
-READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read a file, list a folder
-OF_FILES = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15  # rights that a file can have
-ALL = (1 << 16) - 1
+READ_RIGHTS = 1 << 0 | 1 << 2 | 1 << 3  # execute, read a file, list a folder
+FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15  # rights that a file can have
+ALL_RIGHTS = (1 << 16) - 1
 DEVICE_CONTROL = 1 << 15  # since ABI 5
 SCOPES = 1 << 0 | 1 << 1  # abstract sockets and signals stay inside, since ABI 6
-LEAST_ABI = 3  # before it, any file could be truncated
+MIN_ABI = 3  # before it, any file could be truncated
 
 LOAD, EQUAL, AT_LEAST, HAS_ANY, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
@@ -91,7 +91,7 @@ CLOCK_TICK_S = 0.1  # by which the times of files may be late
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Options(NamedTuple):
+class LaunchOptions(NamedTuple):
     """How the command is confined.
 
     A grant is an access (`read` or `write`), a place, and what in it is excepted. With `protected` places the command
@@ -120,7 +120,7 @@ class Options(NamedTuple):
 def main(argv: Sequence[str]) -> int:
     """Run the command to its end; its exit status."""
     end = argv.index("--")
-    options, command = Options(**json.loads("".join(argv[1:end]))), [*argv[end + 1 :]]
+    options, command = LaunchOptions(**json.loads("".join(argv[1:end]))), [*argv[end + 1 :]]
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -238,7 +238,7 @@ def _scratch(links: Sequence[tuple[str, str]]) -> Generator[str]:
         shutil.rmtree(folder, ignore_errors=True)  # the command may have made it impossible
 
 
-def _run_confined(command: list[str], options: Options, scratch: str, starter: int) -> NoReturn:
+def _run_confined(command: list[str], options: LaunchOptions, scratch: str, starter: int) -> NoReturn:
     try:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
@@ -313,15 +313,15 @@ def _mount(source: str | None, target: str, flags: int, kind: str = "") -> None:
         raise OSError(code, os.strerror(code), target)
 
 
-def _confine(options: Options, scratch: str, others: Sequence[int]) -> None:
+def _confine(options: LaunchOptions, scratch: str, others: Sequence[int]) -> None:
     version = abi()
-    if version < LEAST_ABI:
+    if version < MIN_ABI:
         raise OSError(errno.ENOSYS, f"the kernel's Landlock is too old (ABI {version})")
-    handled = ALL if version >= 5 else ALL & ~DEVICE_CONTROL
+    handled = ALL_RIGHTS if version >= 5 else ALL_RIGHTS & ~DEVICE_CONTROL
     attributes = struct.pack("QQQ", handled, 0, SCOPES if version >= 6 else 0)
     rules = _called(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
     for access, path, without in (*options.grants, ("write", scratch, ())):
-        rights = READ if access == "read" else handled
+        rights = READ_RIGHTS if access == "read" else handled
         for inside in _beneath(path, without):
             try:  # of a link the link, not where it leads
                 place = os.open(inside, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -329,7 +329,7 @@ def _confine(options: Options, scratch: str, others: Sequence[int]) -> None:
                 continue  # gone, or not for this user
             try:
                 folder = os.stat(place).st_mode & 0o170000 == 0o040000
-                attributes = struct.pack("=Qi", rights if folder else rights & OF_FILES, place)
+                attributes = struct.pack("=Qi", rights if folder else rights & FILE_RIGHTS, place)
                 _called(ADD_RULE, rules, ctypes.c_int(1), attributes, ctypes.c_uint32(0))
             finally:
                 os.close(place)

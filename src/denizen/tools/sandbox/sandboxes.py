@@ -27,8 +27,8 @@ from denizen.trusted.programs import find_program, trusted_environ
 from denizen.trusted.session_files import SessionFiles
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
-_LONGEST_ARGUMENT = 100_000  # characters of one argument of a program; Linux takes 131,071
-_TRIAL_SECONDS = 10.0  # how long a sandbox may take to show that it works
+_MAX_ARGUMENT_CHARS = 100_000  # characters of one argument of a program; Linux takes 131,071
+_TRIAL_TIMEOUT_S = 10.0  # how long a sandbox may take to show that it works
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
@@ -322,7 +322,7 @@ def problem_with(sandbox: Sandbox) -> str:
         try:
             trial = sandbox.wrap(["true"], workspace=Path(workspace), read_only=True)
             ran = subprocess.run(
-                trial.argv, env=trial.environ, capture_output=True, timeout=_TRIAL_SECONDS, check=False
+                trial.argv, env=trial.environ, capture_output=True, timeout=_TRIAL_TIMEOUT_S, check=False
             )
         except (OSError, subprocess.TimeoutExpired, DenizenError) as error:
             return str(error)
@@ -334,7 +334,7 @@ def supervised(argv: Sequence[str], options: Mapping[str, Any] | None = None) ->
     if sys.platform != "linux" or not sys.executable:
         return [*argv]
     text = json.dumps(options or {})
-    pieces = [text[start : start + _LONGEST_ARGUMENT] for start in range(0, len(text), _LONGEST_ARGUMENT)]
+    pieces = [text[start : start + _MAX_ARGUMENT_CHARS] for start in range(0, len(text), _MAX_ARGUMENT_CHARS)]
     # the very interpreter, not a link to it that a command could change in a workspace's own environment
     return [str(Path(sys.executable).resolve()), "-I", "-S", str(_LAUNCHER), *pieces, "--", *argv]
 

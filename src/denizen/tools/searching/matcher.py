@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 
-_HEAD = 8192  # bytes in which binary data shows itself
-_LONGEST = 1 << 22  # characters of a line that are looked at
+_HEAD_BYTES = 8192  # bytes in which binary data shows itself
+_MAX_LINE_CHARS = 1 << 22  # characters of a line that are looked at
 
 
 def main(pattern: str, flags: str, most: str, *paths: str) -> None:
@@ -39,12 +39,12 @@ def main(pattern: str, flags: str, most: str, *paths: str) -> None:
 def _hits(matcher: re.Pattern[str], path: str) -> Iterator[tuple[int, int]]:
     """The line and the column of the first match of each line that has one."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        head = file.peek(_HEAD)[:_HEAD]
+        head = file.peek(_HEAD_BYTES)[:_HEAD_BYTES]
         wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         if b"\0" in head and not wide:
             return  # binary data, which isn't shown anyway
         text = io.TextIOWrapper(file, "utf-16" if wide else "utf-8-sig", errors="replace", newline="\n")
-        lines = text if os.fstat(file.fileno()).st_size < _LONGEST else _lines(text)
+        lines = text if os.fstat(file.fileno()).st_size < _MAX_LINE_CHARS else _lines(text)
         for number, line in enumerate(lines, 1):
             found = matcher.search(line.removesuffix("\n").removesuffix("\r"))
             if found:
@@ -53,10 +53,10 @@ def _hits(matcher: re.Pattern[str], path: str) -> Iterator[tuple[int, int]]:
 
 def _lines(text: io.TextIOWrapper) -> Iterator[str]:
     """The lines, of a very long one only the beginning."""
-    while line := text.readline(_LONGEST):
+    while line := text.readline(_MAX_LINE_CHARS):
         yield line
         while line and not line.endswith("\n"):
-            line = text.readline(_LONGEST)
+            line = text.readline(_MAX_LINE_CHARS)
 
 
 if __name__ == "__main__":

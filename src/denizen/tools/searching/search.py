@@ -21,7 +21,7 @@ from denizen.trusted.programs import find_program
 Hit = tuple[int, int]
 """A line number, and the column (in bytes, from 1) of its first match; where lines are counted, their number and 0."""
 
-MOST_PATTERN = 30_000  # characters of a pattern
+MAX_PATTERN_CHARS = 30_000  # characters of a pattern
 _LONE = re.compile("[\ud800-\udfff]")
 _HIT = re.compile(rb"([^\0]+)\0(\d+)(?::(\d+))?[^\n]*\n")
 _RG = (
@@ -42,9 +42,9 @@ class Query:
 
     def __post_init__(self) -> None:
         """Raises ToolRefused for an invalid pattern, and for one with a meaning that Python warns about."""
-        if "\0" in self.pattern or len(self.pattern) > MOST_PATTERN or _LONE.search(self.pattern):
+        if "\0" in self.pattern or len(self.pattern) > MAX_PATTERN_CHARS or _LONE.search(self.pattern):
             raise ToolRefused(
-                f"{self.pattern[:40]!r} can't be searched for: at most {MOST_PATTERN:,} characters, and no \\0"
+                f"{self.pattern[:40]!r} can't be searched for: at most {MAX_PATTERN_CHARS:,} characters, and no \\0"
             )
         try:
             with warnings.catch_warnings():

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from denizen.errors import ToolRefused
 from denizen.structure import Index, Outline, Symbol, Unparsable, language_of, outline
-from denizen.structure.outline import MOST_BYTES
+from denizen.structure.outline import MAX_BYTES
 from denizen.tools.files.text import lines_of, open_text, readable, size
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.symbols.project_index import utf8, with_index
 from denizen.tools.symbols.skeleton import types_only
 from denizen.tools.symbols.target import FORWARD, Target, names_of, no_such_symbol
 
-LONGEST_LINE = 500  # characters of a line that are shown
-MOST_FILES = 20  # files that are read for a symbol that is looked up by name
+MAX_LINE_CHARS = 500  # characters of a line that are shown
+MAX_FILES = 20  # files that are read for a symbol that is looked up by name
 _CUT = "… [the line goes on]"
 
 
@@ -69,7 +69,7 @@ class SymbolInFile:
         rows: list[str] = []
         for number, line in enumerate(lines[:most], self.symbol.first):
             text = _text(line.removesuffix(b"\r"))
-            rows.append(f"{number}\t{text[:LONGEST_LINE]}{_CUT if len(text) > LONGEST_LINE else ''}")
+            rows.append(f"{number}\t{text[:MAX_LINE_CHARS]}{_CUT if len(text) > MAX_LINE_CHARS else ''}")
             chars -= len(rows[-1]) + 1
             if chars < 0:
                 break
@@ -79,11 +79,11 @@ class SymbolInFile:
 def load_code(workspace: Workspace, address: str) -> CodeFile:
     """The file and its structure. Raises ToolRefused for binary data."""
     with workspace.at(address) as place, place.open() as file:
-        data = file.read(MOST_BYTES + 1)
+        data = file.read(MAX_BYTES + 1)
         found = place.stat()
         length = max(len(data), found.st_size if found else 0)
-        if length > MOST_BYTES and b"\0" not in data[:8192]:
-            return CodeFile(place.path, length, note=f"over {size(MOST_BYTES)}, too large to parse")
+        if length > MAX_BYTES and b"\0" not in data[:8192]:
+            return CodeFile(place.path, length, note=f"over {size(MAX_BYTES)}, too large to parse")
         source = utf8(data)
         if source is None:
             raise ToolRefused(f"{place.path} is binary data ({size(length)}), not text; it isn't shown")
@@ -110,7 +110,7 @@ def numbered_lines(
         text = open_text(file)
         if text is None:
             raise ToolRefused(f"{place.path} is binary data, not text; it isn't shown")
-        for number, (line, cut) in enumerate(lines_of(text, LONGEST_LINE, stop), 1):
+        for number, (line, cut) in enumerate(lines_of(text, MAX_LINE_CHARS, stop), 1):
             if number > last or chars > most:
                 return rows, True
             if number >= first:
@@ -146,7 +146,7 @@ def find_symbols(
         code = load_code(workspace, path)
         meant = {(symbol.path, symbol.first) for file, symbol in located if file == path}
         found += [SymbolInFile(code, symbol) for symbol in code.symbols if (symbol.path, symbol.first) in meant]
-        if len(found) > MOST_FILES:
+        if len(found) > MAX_FILES:
             break
     return found
 

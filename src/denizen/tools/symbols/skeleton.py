@@ -7,9 +7,9 @@ from typing import Any
 
 from denizen.structure import TYPES, Symbol
 
-MOST_ROWS = 150  # shown of one file
-MOST_CHARS = 10_000  # in these rows
-LONGEST = 160  # characters of a signature that are shown
+MAX_ROWS = 150  # shown of one file
+MAX_CHARS = 10_000  # in these rows
+MAX_SIGNATURE_CHARS = 160  # characters of a signature that are shown
 _DETAIL = frozenset({"constant", "variable", "field", "variant", "macro"})  # kinds that are left out first
 _OUTER = TYPES | {"module"}
 
@@ -27,7 +27,7 @@ def skeleton(symbols: Sequence[Symbol], depth: int | None = None) -> tuple[list[
             break
         rows = _rows(symbols, [each.depth - top < deepest and each.kind not in hidden for each in symbols], top)
         chars = [*accumulate(len(row) + 1 for row in rows)]
-        fitting = min(bisect_right(chars, MOST_CHARS), MOST_ROWS)
+        fitting = min(bisect_right(chars, MAX_CHARS), MAX_ROWS)
         if fitting == len(rows):
             break
     return rows[:fitting], len(symbols) - fitting
@@ -41,10 +41,10 @@ def skeletons(files: Mapping[str, Sequence[Symbol]], depth: int | None = None) -
         for file, symbols in files.items():
             kept = [symbol for symbol in symbols if not types_alone or symbol.kind in TYPES]
             rows += [file, *(f"  {row}" for row in skeleton(kept, None if types_alone else depth)[0])]
-        if len(rows) <= MOST_ROWS:
+        if len(rows) <= MAX_ROWS:
             break
-    shown = sum(row.startswith("  ") for row in rows[:MOST_ROWS])
-    return rows[:MOST_ROWS], sum(map(len, files.values())) - shown
+    shown = sum(row.startswith("  ") for row in rows[:MAX_ROWS])
+    return rows[:MAX_ROWS], sum(map(len, files.values())) - shown
 
 
 def types_only(symbols: Sequence[Symbol]) -> list[Symbol]:
@@ -75,7 +75,7 @@ def line_range(symbol: Symbol) -> str:
 
 def short(signature: str) -> str:
     """A signature as it is shown."""
-    return signature if len(signature) <= LONGEST else signature[: LONGEST - 1] + "…"
+    return signature if len(signature) <= MAX_SIGNATURE_CHARS else signature[: MAX_SIGNATURE_CHARS - 1] + "…"
 
 
 def _rows(symbols: Sequence[Symbol], kept: Sequence[bool], top: int) -> list[str]:

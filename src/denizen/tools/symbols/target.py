@@ -12,7 +12,7 @@ from denizen.structure import Symbol
 from denizen.tools.files.open_path import PathMissing, path_missing
 from denizen.tools.files.workspace import Workspace
 
-MOST_NEAR = 5  # names that a refusal proposes
+MAX_SUGGESTIONS = 5  # names that a refusal proposes
 _PARTS = re.compile(r"/|::|\.|#")
 _NO_NAMES = re.compile(r"\b(?:module\.)?exports\.(?=\w+$)|\.prototype(?=\.)")
 _LINE = re.compile(r"^(.*)@(\d+)$", re.DOTALL)
@@ -87,8 +87,8 @@ def no_such_symbol(where: str, symbols: Sequence[Symbol], name: str) -> ToolRefu
     for symbol in symbols:
         paths.setdefault(symbol.name.casefold(), []).append(symbol.path)
     last = names_of(name.partition("@")[0])[-1].casefold()
-    near = difflib.get_close_matches(last, paths, MOST_NEAR, 0.6)
-    found = [*dict.fromkeys(path for key in near for path in paths[key])][:MOST_NEAR]
+    near = difflib.get_close_matches(last, paths, MAX_SUGGESTIONS, 0.6)
+    found = [*dict.fromkeys(path for key in near for path in paths[key])][:MAX_SUGGESTIONS]
     hint = f"; the nearest: {', '.join(found)}" if found else ""
     return ToolRefused(f"{where} has no symbol {name!r}{hint}")
 

@@ -11,7 +11,7 @@ from denizen.errors import ConfigError, DenizenError, ToolRefused
 from denizen.messages import Text
 from denizen.ports import Answer, Sandboxed, ToolContext
 from denizen.tools.git import git_tool
-from denizen.tools.programs.process import Kept, run
+from denizen.tools.programs.process import BoundedOutput, run
 from denizen.trusted.programs import find_program, trusted_environ
 from denizen.worlds.world import AgentHandle
 
@@ -168,7 +168,7 @@ async def commit(
 
 
 async def _git(workspace: Path, environ: Mapping[str, str], *words: str, most: int = 4_000) -> str:
-    kept = Kept(most)
+    kept = BoundedOutput(most)
     try:
         argv = [find_program("git", environ, workspace), "--literal-pathspecs", "--no-pager", *words]
         command = Sandboxed(argv, trusted_environ(environ, workspace))

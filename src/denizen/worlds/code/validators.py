@@ -14,7 +14,7 @@ from typing import Any
 from denizen.config.files import read_file
 from denizen.errors import ToolRefused
 from denizen.ports import Sandbox
-from denizen.tools.programs.process import Kept, run
+from denizen.tools.programs.process import BoundedOutput, run
 from denizen.trusted.programs import find_program
 
 MOST = 50_000
@@ -81,7 +81,7 @@ async def validate(
     command: str, *, sandbox: Sandbox, workspace: Path, network: bool = False, seconds: float = SECONDS
 ) -> Verdict:
     """Run the command in the sandbox. Where it can't be started, it has failed."""
-    kept = Kept(MOST)
+    kept = BoundedOutput(MOST)
     argv = [find_program("bash", os.environ, workspace, otherwise="/bin/sh"), "-c", "--", command]
     wrapped = await asyncio.to_thread(sandbox.wrap, argv, workspace=workspace, network=network)
     try:

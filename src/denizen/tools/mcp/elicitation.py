@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from mcp.client import ClientRequestContext
     from mcp_types import ElicitRequestParams, ElicitResult
 
-_TRIES = 3
+_MAX_TRIES = 3
 """How often one question is asked, at most."""
-_LONGEST = 2000
+_MAX_TEXT_CHARS = 2000
 """Characters of a server's words in a question."""
 _KINDS = {"integer": "an integer", "number": "a number", "boolean": "yes or no", "array": "some, with commas between"}
 
@@ -92,7 +92,7 @@ async def _elicit(server: str, params: "ElicitRequestParams", turn: ToolContext)
     """What the person answers. Nobody being there cancels the question, an empty answer declines it."""
     from mcp_types import ElicitRequestURLParams, ElicitResult
 
-    message = f"The MCP server {server} asks: {params.message[:_LONGEST]}"
+    message = f"The MCP server {server} asks: {params.message[:_MAX_TEXT_CHARS]}"
     content: dict[str, Any] = {}
     try:
         if isinstance(params, ElicitRequestURLParams):
@@ -125,10 +125,10 @@ async def _ask_for(
     options = items.get("oneOf") or items.get("anyOf") or ()  # servers write choices in several ways
     choices = [str(each) for each in items.get("enum") or [option.get("const") for option in options]]
     wanted = _KINDS.get(str(field.get("type")), "text") + (f": {', '.join(choices)}" if choices else "")
-    about = f": {field['description'][:_LONGEST]}" if field.get("description") else ""
+    about = f": {field['description'][:_MAX_TEXT_CHARS]}" if field.get("description") else ""
     asked = f"{message}\n{field.get('title') or name}{about} ({wanted}{'' if required else '; may be left empty'})"
     question = asked
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         given = await turn.ask(question)
         text = given.text.strip()
         if not text or given.unasked:

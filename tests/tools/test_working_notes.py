@@ -10,7 +10,7 @@ from denizen.entries import AnyEntry, AssistantEntry, EndEntry, NoteEntry, ToolE
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import ToolContext, Traits
-from denizen.tools.keep import keep, note, notes
+from denizen.tools.working_notes import keep, note, notes
 
 
 def reply(*names: str) -> AssistantEntry:

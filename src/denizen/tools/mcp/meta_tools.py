@@ -11,14 +11,14 @@ from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import Schema, Tool, ToolContext, Traits
 from denizen.tools.function import result, tool
-from denizen.tools.mcp.connection import Connection
+from denizen.tools.mcp.connection import McpConnection
 from denizen.tools.mcp.listing import pages
 from denizen.tools.mcp.tool import CALL, PROMPT, READS, RESOURCE, SEARCH, UNKNOWN, McpTool, parts_of, text_of
 
 if TYPE_CHECKING:
     from mcp.client import Client
 
-_MOST_FOUND, _MOST_LISTED = 20, 200
+_MAX_FOUND, _MAX_LISTED = 20, 200
 _CALL_SCHEMA: Final = Schema(
     CALL,
     f"Call a tool that {SEARCH} has found.",
@@ -50,13 +50,13 @@ def _search(tools: Sequence[McpTool]) -> Tool:
             limit: How many.
         """
         if not query.strip():
-            return result("\n".join(each.name for each in tools[:_MOST_LISTED]))
+            return result("\n".join(each.name for each in tools[:_MAX_LISTED]))
         words = set(re.findall(r"\w+", query.lower()))
         scored = [(_score(each, words, query), each) for each in tools]
         best = [each for score, each in sorted(scored, key=lambda pair: -pair[0]) if score]
         if not best:
             return result(f"No tool matches. The servers are {servers}; an empty query lists the names of all tools.")
-        shown = best[: max(1, min(limit, _MOST_FOUND))]
+        shown = best[: max(1, min(limit, _MAX_FOUND))]
         about = [
             f"{each.name}: {each.schema.description}\n"
             f"its arguments: {msgspec.json.encode(each.schema.parameters).decode()}"
@@ -110,7 +110,7 @@ class _Call:
         self.check(args)
 
 
-def resource_tool(connections: Mapping[str, Connection]) -> Tool:
+def resource_tool(connections: Mapping[str, McpConnection]) -> Tool:
     """`mcp_resource`: what servers have to read."""
 
     @tool(name=RESOURCE, traits=READS)
@@ -141,7 +141,7 @@ def resource_tool(connections: Mapping[str, Connection]) -> Tool:
     return mcp_resource
 
 
-def prompt_tool(connections: Mapping[str, Connection]) -> Tool:
+def prompt_tool(connections: Mapping[str, McpConnection]) -> Tool:
     """`mcp_prompt`: texts of servers that say how something is done."""
 
     @tool(name=PROMPT, traits=READS)
@@ -165,12 +165,12 @@ def prompt_tool(connections: Mapping[str, Connection]) -> Tool:
     return mcp_prompt
 
 
-def _named(connections: Mapping[str, Connection], server: str) -> Connection:
+def _named(connections: Mapping[str, McpConnection], server: str) -> McpConnection:
     if server not in connections:
         raise ToolRefused(f"there is no MCP server {server!r} with that; available: {', '.join(connections)}")
     return connections[server]
 
 
 def _lines(lines: Sequence[str]) -> str:
-    more = f"\n[{len(lines) - _MOST_LISTED} more]" if len(lines) > _MOST_LISTED else ""
-    return "\n".join(lines[:_MOST_LISTED]) + more or "(none)"
+    more = f"\n[{len(lines) - _MAX_LISTED} more]" if len(lines) > _MAX_LISTED else ""
+    return "\n".join(lines[:_MAX_LISTED]) + more or "(none)"
