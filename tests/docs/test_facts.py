@@ -116,7 +116,8 @@ def test_slash_commands() -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name)
 def test_every_example_is_shown(example: Path) -> None:
-    assert f"--8<--\n{name(example)}\n--8<--" in (DOCS / "extending.md").read_text("utf-8")
+    page = "recipes.md" if example.parent.name == "recipes" else "extending.md"
+    assert f"--8<--\n{name(example)}\n--8<--" in (DOCS / page).read_text("utf-8")
 
 
 async def test_size_of_prompt_and_tools(agent: Agent) -> None:
