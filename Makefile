@@ -19,7 +19,7 @@ help:
 	@echo 'make setup    only install what `make run` needs, into .venv'
 	@echo 'make test     install the development tools and run the whole suite'
 	@echo 'make coverage run it and print how much of each module it reaches, branches included'
-	@echo 'make check    formatting, lint, types, import contracts'
+	@echo 'make check    formatting, lint, types, import contracts, class names'
 	@echo 'make format   put the formatting right'
 	@echo 'make bench    compare with other engines'
 	@echo 'make docs     build the documentation into site/'
@@ -48,6 +48,7 @@ check: $(DEV)
 	$(BIN)/ruff check
 	$(BIN)/pyrefly check --summary=none
 	$(BIN)/python $(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/check_class_names.py
 
 format: $(DEV)
 	$(BIN)/ruff format

@@ -1,0 +1,71 @@
+"""Check that a public class name occurs once in the package: one word names one thing."""
+
+import ast
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "src" / "denizen"
+
+STILL_DUPLICATED = frozenset(
+    {
+        "Attempt",
+        "Call",
+        "Command",
+        "Connection",
+        "Conversation",
+        "Delta",
+        "EventStream",
+        "Function",
+        "FunctionTool",
+        "Job",
+        "JsonLines",
+        "Kept",
+        "Lines",
+        "Listener",
+        "Meaning",
+        "Options",
+        "Origin",
+        "Output",
+        "Part",
+        "Profile",
+        "Prompt",
+        "Reader",
+        "Reference",
+        "Reply",
+        "Request",
+        "Rule",
+        "RunOptions",
+        "Simple",
+        "StreamOptions",
+        "Text",
+        "Timing",
+        "ToolCall",
+        "Worker",
+        "World",
+    }
+)
+"""Names that are still to be changed; the list may only get shorter."""
+
+
+def public_classes(package: Path) -> dict[str, list[str]]:
+    """Where each public class is defined, by its name."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(package.rglob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{file.relative_to(package.parent.parent)}:{node.lineno}")
+    return places
+
+
+def main() -> int:
+    """Print each name that more than one class has; the status is 1 for any that isn't known."""
+    places = public_classes(PACKAGE)
+    duplicated = {name for name, found in places.items() if len(found) > 1}
+    for name in sorted(duplicated - STILL_DUPLICATED):
+        print(f"{len(places[name])} classes are named {name}: {', '.join(places[name])}", file=sys.stderr)
+    return int(not duplicated <= STILL_DUPLICATED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
