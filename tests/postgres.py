@@ -30,6 +30,7 @@ class OwnServer:
     folder: Path
     programs: Path
     port: int
+    options: str = "-c fsync=off"
 
     @property
     def url(self) -> str:
@@ -37,21 +38,21 @@ class OwnServer:
         return f"postgresql://denizen@127.0.0.1:{self.port}"
 
     @classmethod
-    def create(cls, programs: Path) -> "OwnServer":
-        """A new one, which runs."""
+    def create(cls, programs: Path, options: str = "-c fsync=off") -> "OwnServer":
+        """A new one, which runs with these options."""
         folder = Path(tempfile.mkdtemp(prefix="denizen-postgres-"))
         if os.geteuid() == 0:  # the server refuses root
             shutil.chown(folder, "postgres", "postgres")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            server = cls(folder, programs, free.getsockname()[1])
+            server = cls(folder, programs, free.getsockname()[1], options)
         server._run("initdb", "-A", "trust", "-U", "denizen", "-N", "--locale=C.UTF-8", "-D", str(server._data))
         server.start()
         return server
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories='' -c fsync=off"
+        options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories='' {self.options}"
         log = str(self.folder / "log")
         self._run("pg_ctl", "start", "-w", "-D", str(self._data), "-l", log, "-o", options)
 

@@ -157,9 +157,9 @@ def _with_workers(meeting: Hall, processes: int, plan: Plan) -> Figures:
         try:
             settings = f'turns = {SLOTS}\ndatabase = "{url}"\n'
             with serving(meeting.server.url("slow"), home, settings, processes - 1) as place:
-                _visit(meeting, place, "pace", chats=processes * SLOTS, count=1)
+                visit(meeting, place, "pace", chats=processes * SLOTS, count=1)
                 begun, worked = time.perf_counter(), _worked()
-                figures = _visit(meeting, place, "pace", chats=plan.worker_chats * processes, count=WORKER_COUNT)
+                figures = visit(meeting, place, "pace", chats=plan.worker_chats * processes, count=WORKER_COUNT)
                 return {**figures, "cores": (_worked() - worked) / (time.perf_counter() - begun)}
         finally:
             postgres.drop_database(url)
@@ -182,14 +182,14 @@ def _gateways(peers: Sequence[Entry], stores: Sequence[str]) -> Generator[tuple[
             for store in stores:
                 home = stack.enter_context(scratch() if store == "synced" else _in_memory())
                 place = stack.enter_context(serving(meeting.server.url("echo"), home))
-                asks[DENIZEN.name, store] = partial(_visit, meeting, place)
+                asks[DENIZEN.name, store] = partial(visit, meeting, place)
             time.sleep(QUIET)
         if NANOBOT.name in meeting.processes:
             asks[NANOBOT.name, "disk"] = partial(meeting.ask, NANOBOT.name)
         yield meeting, asks
 
 
-def _visit(meeting: Hall, place: Mapping[str, Any], how: str, **arguments: Any) -> Figures:
+def visit(meeting: Hall, place: Mapping[str, Any], how: str, **arguments: Any) -> Figures:
     return meeting.ask(VISITORS.name, "visit", how=how, place=place, **arguments)
 
 
