@@ -29,7 +29,7 @@ COLUMNS = (
     *("processes", "turns/s", "statements per turn", "log, kB per turn", "lock wait, ms per turn"),
     *("CPU ms per turn", "× one", "idle statements/s", "idle connections"),
 )
-PROCESSES, EVERY, IDLE = (2,), 0.005, 20.0
+PROCESSES, EVERY, IDLE = (1, 2, 4, 8), 0.005, 20.0
 _OPTIONS = "-c shared_preload_libraries=pg_stat_statements -c max_connections=200"
 _RESET = "SELECT count(pg_stat_statements_reset())"
 _STATEMENTS = """
@@ -91,9 +91,6 @@ def _measured(meeting: Hall, processes: int, plan: Plan) -> Figures:
             with _waiting(server) as waited:
                 figures = visit(meeting, place, "pace", chats=plan.worker_chats * processes, count=WORKER_COUNT)
             turns = plan.worker_chats * processes * WORKER_COUNT
-            if os.environ.get("SHOW"):
-                for row in db.execute("SELECT calls/%s::float, wal_bytes/%s::float, query FROM pg_stat_statements WHERE toplevel ORDER BY calls DESC LIMIT 45", [turns, turns]):
-                    print(f"{row[0]:6.2f} {row[1]:7.0f} {' '.join(row[2].split())[:170]}")
             result = {
                 **figures,
                 "statements": ask(_STATEMENTS) / turns,

@@ -9,9 +9,9 @@ import sys
 from denizen.cli.gateway.gateway import serve
 from denizen.cli.gateway.worker import work
 from denizen.cli.options import CommandOptions
-from denizen.worlds.chat.ledger.database import Timing
+from denizen.worlds.chat.ledger.database import WorkerTiming
 
-QUICK = Timing(heartbeat=0.5, stalled=2.0, poll=0.2)
+QUICK = WorkerTiming(heartbeat=0.5, stalled=2.0, poll=0.2)
 
 options = CommandOptions(usual_profile="gateway")
 asyncio.run(serve("", 0, options, QUICK) if sys.argv[1] == "gateway" else work(options, QUICK))

@@ -25,7 +25,7 @@ from denizen.tools.subagent import subagent
 from denizen.worlds.chat.delivery.message import message_tool
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.ledger.database import Database, Timing
+from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 from denizen.worlds.chat.ledger.outbound import Reply
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
@@ -34,7 +34,7 @@ from denizen.worlds.chat.timers.cron import Cron, cron_tool
 from denizen.worlds.chat.turns.spawn import spawn_tool
 
 PATIENCE = 60.0
-QUICK = Timing(heartbeat=0.5, stalled=1.5, poll=0.2)
+QUICK = WorkerTiming(heartbeat=0.5, stalled=1.5, poll=0.2)
 """Of workers, so that a dead one is found soon."""
 
 PLUMS = "There are plums, pears, and apples"

@@ -17,13 +17,13 @@ from denizen.ports import InboundMessage, OutboundMessage, QueuedTurn
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.ledger import outbound
-from denizen.worlds.chat.ledger.database import Database, Timing
+from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.turns.queue import LedgerQueue
 
 PLACE, CHATS, STEP = sys.argv[1], (sys.argv[2], f"{sys.argv[2]}s"), int(sys.argv[3])
-QUICK = Timing(heartbeat=0.2, stalled=0.6, poll=0.1)
+QUICK = WorkerTiming(heartbeat=0.2, stalled=0.6, poll=0.1)
 MESSAGES = [
     InboundMessage("irc", chat, chat, content, f"key-{chat}", id=f"{chat}-{content}")
     for chat, content in ((CHATS[0], "1"), (CHATS[1], "1"), (CHATS[0], "2"))

@@ -27,7 +27,7 @@ from denizen.testing import FakeClock, MemoryChannel, ScriptedModel
 from denizen.worlds.chat.delivery.last_chat import read_last_chat
 from denizen.worlds.chat.http.status import status_of
 from denizen.worlds.chat.ledger import ledger
-from denizen.worlds.chat.ledger.ledger import Claim, Connection
+from denizen.worlds.chat.ledger.ledger import Claim, LedgerConnection
 from denizen.worlds.chat.ledger.outbound import add_outbound
 from denizen.worlds.chat.ledger.run_options import DEFAULT_RESPONSE, RunOptions, with_attachments
 from denizen.worlds.chat.turns.queue import HELD_WAIT, LedgerTurn
@@ -333,7 +333,7 @@ async def test_question_goes_to_the_owner_and_outlasts_a_restart(serve: Serve) -
 
 
 async def test_question_is_answered_after_many_later_messages_to_its_chat(serve: Serve) -> None:
-    def send(db: Connection) -> None:
+    def send(db: LedgerConnection) -> None:
         for number in range(200):
             add_outbound(db, OutboundMessage("http", "ann", "news", id=f"news {number}"), "sent")
 

@@ -18,7 +18,7 @@ from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.server import find_running, listening
 from denizen.worlds.chat.http.status import status_of
 from denizen.worlds.chat.http.token import new_token
-from denizen.worlds.chat.ledger.database import USUAL, Timing
+from denizen.worlds.chat.ledger.database import DEFAULT_TIMING, WorkerTiming
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +79,12 @@ async def _rotate(folder: Path) -> int:
 
 
 async def serve(
-    host: str, port: int | None, options: CommandOptions, timing: Timing = USUAL, *, new_ledger: bool = False
+    host: str,
+    port: int | None,
+    options: CommandOptions,
+    timing: WorkerTiming = DEFAULT_TIMING,
+    *,
+    new_ledger: bool = False,
 ) -> int:
     """Serve until it is stopped (0), or is to begin again with what the configuration says now (the port it had)."""
     async with opened("gateway", options, timing, new_ledger=new_ledger) as serving:

@@ -20,11 +20,11 @@ from denizen.config.zone import user_zone
 from denizen.errors import ConfigError, DenizenError
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat import profile_with
-from denizen.worlds.chat.backends import open_shared
+from denizen.worlds.chat.backends import open_backends
 from denizen.worlds.chat.delivery.message import message_tool
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.ledger.database import LedgerTaken, Timing
+from denizen.worlds.chat.ledger.database import LedgerTaken, WorkerTiming
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.cron import Cron, cron_tool
 from denizen.worlds.chat.turns.spawn import spawn_tool
@@ -38,7 +38,7 @@ Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 
 @asynccontextmanager
 async def opened(
-    role: Literal["gateway", "worker"], options: CommandOptions, timing: Timing, *, new_ledger: bool = False
+    role: Literal["gateway", "worker"], options: CommandOptions, timing: WorkerTiming, *, new_ledger: bool = False
 ) -> AsyncGenerator[Gateway]:
     """A gateway with its agent, database and log, closed with the block. Raises ConfigError."""
     _ignore_reload_and_exit_at_once()  # until it is ready: it reads the configuration just now
@@ -56,7 +56,7 @@ async def opened(
         _log.warning("%s", notice)
     clock, zone = SystemClock(), user_zone(loaded.config)
     is_gateway = role == "gateway"
-    async with open_shared(
+    async with open_backends(
         loaded.config, clock, redactor, is_gateway=is_gateway, timing=timing, new_ledger=new_ledger
     ) as shared:
         outbox = Outbox(shared.ledger, {}, clock=clock)

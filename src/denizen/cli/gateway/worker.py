@@ -6,7 +6,7 @@ import click
 
 from denizen.cli.gateway.serving import opened, run_until_stopped
 from denizen.cli.options import MODEL, WORKPLACE, CommandOptions, command_options
-from denizen.worlds.chat.ledger.database import USUAL, Timing
+from denizen.worlds.chat.ledger.database import DEFAULT_TIMING, WorkerTiming
 
 
 @click.command()
@@ -23,7 +23,7 @@ def worker(options: CommandOptions) -> int:
     return 0
 
 
-async def work(options: CommandOptions, timing: Timing = USUAL) -> bool:
+async def work(options: CommandOptions, timing: WorkerTiming = DEFAULT_TIMING) -> bool:
     """Work until it is stopped: whether it is to begin again."""
     async with opened("worker", options, timing) as working:
         return await run_until_stopped(working.work, "working", options, working.settings.grace)

@@ -24,7 +24,7 @@ from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
 from denizen.sessions.spend import Spend
 from denizen.text.plural import counted
 from denizen.worlds.chat.events.relay import SideChannel
-from denizen.worlds.chat.ledger.database import Database, Timing
+from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 from denizen.worlds.chat.ledger.sqlite_file import BUSY, SqliteFile
 from denizen.worlds.chat.settings import GatewaySettings
 
@@ -32,7 +32,7 @@ WRITE_RETRY_S = 5.0
 """Seconds between two tries to write an entry that the disk or the database refuses."""
 
 
-class Shared(NamedTuple):
+class Backends(NamedTuple):
     """The ledger and the sessions, and what else isn't the home's own, or this process's: None, where it is."""
 
     ledger: Database
@@ -43,9 +43,15 @@ class Shared(NamedTuple):
 
 
 @asynccontextmanager
-async def open_shared(
-    config: Config, clock: Clock, redactor: Redactor, *, is_gateway: bool, timing: Timing, new_ledger: bool = False
-) -> AsyncGenerator[Shared]:
+async def open_backends(
+    config: Config,
+    clock: Clock,
+    redactor: Redactor,
+    *,
+    is_gateway: bool,
+    timing: WorkerTiming,
+    new_ledger: bool = False,
+) -> AsyncGenerator[Backends]:
     """What is at `gateway.database`, else in the home. Raises ConfigError, also for a second gateway.
 
     A ledger that is missing while sessions of the gateway are there is begun anew with `new_ledger` alone.
@@ -60,7 +66,7 @@ async def open_shared(
                 await _check_ledger(home / "gateway.db", files)
             database = Database(SqliteFile(home / "gateway.db"), clock)
             stack.callback(database.close)
-            yield Shared(database, files)
+            yield Backends(database, files)
             return
         try:
             from denizen.sessions.postgres import PostgresStore
@@ -90,7 +96,7 @@ async def open_shared(
             retry_s=WRITE_RETRY_S,
         )
         side = SideChannel(partial(notify, tables), timing)
-        yield Shared(database, sessions, memory, Spend(config, SpendTable(tables), clock), side)
+        yield Backends(database, sessions, memory, Spend(config, SpendTable(tables), clock), side)
 
 
 async def _check_ledger(path: Path, sessions: SessionStore) -> None:

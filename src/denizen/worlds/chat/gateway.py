@@ -190,21 +190,21 @@ class Gateway:
     async def _control(
         self,
         message: InboundMessage,
-        read: Callable[[ledger.Connection], questions.Reading | None],
+        read: Callable[[ledger.LedgerConnection], questions.Reading | None],
         stop: Stop | None = None,
         *,
         subagents: bool = False,
     ) -> bool | None:
         """Accept a message that controls a turn; None: it is one like any other, and wasn't accepted."""
 
-        def obey(db: ledger.Connection) -> bool | None:
+        def put(db: ledger.LedgerConnection) -> bool | None:
             reading = read(db)
             if reading is None:
                 return None
             key, control = reading.session_key or message.session_key, stop or reading.answer
-            return outbound.obey(db, message, key, control, reading.reply, subagents=subagents)
+            return outbound.put_command(db, message, key, control, reading.reply, subagents=subagents)
 
-        new = await self.database.run(obey)
+        new = await self.database.run(put)
         if new is not None:
             self.database.ring()
             self.outbox.added(message)

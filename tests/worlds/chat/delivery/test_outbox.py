@@ -15,7 +15,7 @@ from denizen.testing import FakeClock, MemoryChannel
 from denizen.worlds.chat.delivery.outbox import Outbox, parts
 from denizen.worlds.chat.ledger import outbound
 from denizen.worlds.chat.ledger.database import Database, LedgerError, T
-from denizen.worlds.chat.ledger.ledger import Connection
+from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.ledger.outbound import Reply
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 
@@ -59,7 +59,7 @@ class GoneOnce(SqliteFile):
 
     gone = True
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[LedgerConnection], T]) -> T:
         if self.gone:
             self.gone = False
             raise LedgerError("It is gone.")

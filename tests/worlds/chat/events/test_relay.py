@@ -32,12 +32,12 @@ from denizen.config.redact import Redactor
 from denizen.events import LlmStream, Notice, RunEvent, TextDelta
 from denizen.runtime.clock import SystemClock
 from denizen.testing.scripted import Line
-from denizen.worlds.chat.backends import open_shared
+from denizen.worlds.chat.backends import open_backends
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.events.metrics import Metrics
 from denizen.worlds.chat.events.relay import Audience, Reporter, SideChannel, TurnEvent
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.ledger.database import USUAL, Database
+from denizen.worlds.chat.ledger.database import DEFAULT_TIMING, Database
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.settings import CronSettings
 from denizen.worlds.chat.timers.cron import Cron
@@ -60,7 +60,7 @@ def start(home: Path, postgres_url: str) -> Start:
         table = {"database": postgres_url, "grace": 0.0, "heartbeat": {"enabled": False}, **settings}
         loaded = load_config(home=home, environ={}, cwd=home, overrides={"gateway": table})
         model, clock, stop, sent = Halting(script), SystemClock(), asyncio.Event(), 0
-        async with open_shared(loaded, clock, Redactor(), is_gateway=role == "gateway", timing=QUICK) as shared:
+        async with open_backends(loaded, clock, Redactor(), is_gateway=role == "gateway", timing=QUICK) as shared:
             assert shared.side
             notify = shared.side.tell
 
@@ -223,7 +223,7 @@ class Wire:
         self.database = Database(SqliteFile(home / "gateway.db"), self.clock)
         self.sent: list[str] = []
         self.heard: list[RunEvent] = []
-        side, metrics = SideChannel(self._tell, USUAL), Metrics(self.clock)
+        side, metrics = SideChannel(self._tell, DEFAULT_TIMING), Metrics(self.clock)
         self.reporter = Reporter(side, self.database, metrics, self.clock)
         Audience(side, self.database, lambda told: self.heard.append(told.event), metrics, self.clock)
         self._events = 0

@@ -12,7 +12,7 @@ from tests.worlds.chat.conftest import PATIENCE, QUICK, key_of, message
 
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.ledger import ledger
-from denizen.worlds.chat.ledger.database import USUAL, Database, Timing, Worker
+from denizen.worlds.chat.ledger.database import DEFAULT_TIMING, Database, TurnClaimer, WorkerTiming
 from denizen.worlds.chat.ledger.ledger import Claim
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 
@@ -20,7 +20,7 @@ from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 class Rung:
     """A worker, and the bell that rings for it."""
 
-    def __init__(self, database: Database, bell: asyncio.Event, worker: Worker) -> None:
+    def __init__(self, database: Database, bell: asyncio.Event, worker: TurnClaimer) -> None:
         self.database = database
         self.worker = worker
         self._bell = bell
@@ -38,7 +38,7 @@ class Rung:
 
 
 @asynccontextmanager
-async def working(url: str, timing: Timing = USUAL, turns: int = 4) -> AsyncGenerator[Rung]:
+async def working(url: str, timing: WorkerTiming = DEFAULT_TIMING, turns: int = 4) -> AsyncGenerator[Rung]:
     database, bell = Database(PostgresLedger(url, timing=timing), SystemClock()), asyncio.Event()
     try:
         async with database.worker(bell, turns) as worker:
@@ -66,7 +66,7 @@ async def test_a_turn_that_begins_while_the_worker_goes_to_rest_is_run(postgres_
         await rung.put("hi")
         await rung.heard()
         claims = await rung.claim()
-        resting = asyncio.create_task(rung.worker.rest())
+        resting = asyncio.create_task(rung.worker.stop_claiming())
         await (resting if rests_first else asyncio.sleep(0))
         rung.worker.began(claims)
         await resting

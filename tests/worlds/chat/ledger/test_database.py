@@ -18,16 +18,16 @@ from denizen.errors import ConfigError
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.database import Database
-from denizen.worlds.chat.ledger.ledger import Connection
+from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 
 
-def broken(_: Connection) -> None:
+def broken(_: LedgerConnection) -> None:
     raise KeyError("mine")
 
 
 async def test_an_operation_that_raises_is_undone_and_leaves_the_others(database: Database) -> None:
-    def half(db: Connection) -> None:
+    def half(db: LedgerConnection) -> None:
         ledger.put(db, message("half"))
         broken(db)
 
@@ -41,7 +41,7 @@ async def test_an_operation_that_raises_is_undone_and_leaves_the_others(database
 async def test_a_look_waits_for_no_writer(database: Database) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def write(db: Connection) -> None:
+    def write(db: LedgerConnection) -> None:
         ledger.put(db, message("1"))
         begun.set()
         go_on.wait()
@@ -69,7 +69,7 @@ async def test_what_comes_before_a_transaction_is_over_joins_it(home: Path) -> N
     database = Database(file, SystemClock())
     begun, go_on = threading.Event(), threading.Event()
 
-    def wait(_: Connection) -> None:
+    def wait(_: LedgerConnection) -> None:
         begun.set()
         go_on.wait()
 

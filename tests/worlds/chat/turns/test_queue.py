@@ -17,7 +17,7 @@ from denizen.testing import TurnQueueConformance
 from denizen.testing.conformance_queue import NewQueue, message
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database
-from denizen.worlds.chat.ledger.ledger import Connection
+from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.ledger.outbound import ALSO
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.settings import WhenBusy
@@ -188,7 +188,7 @@ async def test_what_has_been_over_for_long_is_removed_and_numbers_go_on_rising(d
     async def reply(turn: QueuedTurn) -> OutboundMessage:
         return outbound.reply_to(turn.message, "yes")
 
-    def numbers(db: Connection) -> list[int]:
+    def numbers(db: LedgerConnection) -> list[int]:
         return [each.seq for each in outbound.replies(db, "irc", message("1").chat, 0, 10)]
 
     async def serve(content: str) -> None:
@@ -237,7 +237,7 @@ async def test_a_turn_costs_the_file_the_same_however_many_messages_are_over(hom
 
 
 async def test_open_counts_are_those_of_all_rows_without_what_is_over(database: Database) -> None:
-    def play(db: Connection) -> None:
+    def play(db: LedgerConnection) -> None:
         for chat in ("ann", "ben", "cyn", "dan"):
             for content in ("1", "2"):
                 ledger.put(db, replace(message(content, chat), id=chat + content))

@@ -16,7 +16,7 @@ from denizen.errors import DenizenError
 from denizen.events import LlmStream, RunEvent, TextDelta
 from denizen.runtime.clock import Clock
 from denizen.worlds.chat.events.metrics import Count, Metrics
-from denizen.worlds.chat.ledger.database import Database, Timing
+from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 
 LISTENING, REPORTS = "listening", "reports"
 """The subjects: that somebody listens, for all processes; and what workers report, for the gateway."""
@@ -32,7 +32,7 @@ class SideChannel(NamedTuple):
     """`tell` sends so many notifications on a subject, in this order and with no other's in between."""
 
     tell: Callable[[str, Sequence[str]], Awaitable[None]]
-    timing: Timing
+    timing: WorkerTiming
 
 
 class TurnEvent(msgspec.Struct, frozen=True, array_like=True):

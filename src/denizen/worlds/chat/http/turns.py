@@ -302,7 +302,7 @@ def _key(session: str) -> SessionKey:
     return key
 
 
-def _accepted(db: ledger.Connection, message: InboundMessage, *, is_repeated: bool) -> InboundMessage | None:
+def _accepted(db: ledger.LedgerConnection, message: InboundMessage, *, is_repeated: bool) -> InboundMessage | None:
     """The message as it was accepted before."""
     if ledger.accepted_key(db, message.channel, message.id):
         return message

@@ -22,7 +22,7 @@ from psycopg.rows import dict_row
 from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.postgres import PostgresDatabase
 from denizen.worlds.chat.ledger import ledger
-from denizen.worlds.chat.ledger.database import Database, LedgerError, Timing
+from denizen.worlds.chat.ledger.database import Database, LedgerError, WorkerTiming
 
 if TYPE_CHECKING:
     from typing import LiteralString
@@ -44,7 +44,7 @@ def channel_of(subject: str) -> str:
     return f"denizen_{subject}"
 
 
-class Doorbell:
+class JobClaimer:
     """A worker whose sessions are rung for."""
 
     def __init__(self, database: Database, bell: asyncio.Event) -> None:
@@ -73,12 +73,12 @@ class Doorbell:
     def may_claim(self, busy: Collection[str], room: int) -> bool:
         return room > 0 and any(key not in busy for key in self._rung)
 
-    def claim(self, db: ledger.Connection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
+    def claim(self, db: ledger.LedgerConnection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
         asked = [key for key in [*self._rung] if key not in busy][:room]  # a copy: the loop's thread rings meanwhile
         self._asked = {*asked}
         return _claim(db, self.id, asked) if asked else []
 
-    def next_due(self, db: ledger.Connection) -> float | None:
+    def next_due(self, db: ledger.LedgerConnection) -> float | None:
         return None
 
     def began(self, claims: Sequence[ledger.Claim]) -> None:
@@ -89,7 +89,7 @@ class Doorbell:
     def ended(self, session_key: str) -> None:
         self._running.pop(session_key).set()
 
-    async def rest(self) -> None:
+    async def stop_claiming(self) -> None:
         if self.fetcher:
             self.fetcher.queues = [_NO_QUEUE]
         left = [*self._rung]
@@ -105,10 +105,10 @@ class Doorbell:
 
 @asynccontextmanager
 async def working(
-    server: PostgresDatabase, database: Database, bell: asyncio.Event, turns: int, timing: Timing
-) -> AsyncGenerator[Doorbell]:
+    server: PostgresDatabase, database: Database, bell: asyncio.Event, turns: int, timing: WorkerTiming
+) -> AsyncGenerator[JobClaimer]:
     """Have sessions rung for, the dead's too, and hear what other processes tell, for as long as the block runs."""
-    connector, door = _Connector(server, database), Doorbell(database, bell)
+    connector, door = _Connector(server, database), JobClaimer(database, bell)
     app = App(connector=connector)
     app.task(name=TASK, pass_context=True)(door.ring)
 
@@ -143,10 +143,10 @@ async def working(
             await asyncio.wait(work)
             await connector.close_async()
             with suppress(LedgerError):  # which whoever takes over finds out, too
-                await run_to_completion(door.rest())
+                await run_to_completion(door.stop_claiming())
 
 
-async def _look_after(database: Database, door: Doorbell, timing: Timing) -> None:
+async def _look_after(database: Database, door: JobClaimer, timing: WorkerTiming) -> None:
     """Take over what dead workers leave: where the server was away, others must have had the time to beat again."""
     since = time.monotonic()
     while True:
@@ -161,7 +161,7 @@ async def _look_after(database: Database, door: Doorbell, timing: Timing) -> Non
             since = time.monotonic()
 
 
-def _claim(db: ledger.Connection, worker: str, sessions: Sequence[str]) -> list[ledger.Claim]:
+def _claim(db: ledger.LedgerConnection, worker: str, sessions: Sequence[str]) -> list[ledger.Claim]:
     """Begin the turns of these sessions that are due, and those whose beginning the worker never heard of."""
     rows = db.execute(
         "UPDATE inbox SET state = 'running', worker = ?, attempt = attempt + 1 WHERE session_key = ANY(?) AND "
@@ -172,12 +172,12 @@ def _claim(db: ledger.Connection, worker: str, sessions: Sequence[str]) -> list[
     return ledger.claims(worker, rows.fetchall())
 
 
-def _ring_again(db: ledger.Connection, sessions: Sequence[str]) -> None:
+def _ring_again(db: ledger.LedgerConnection, sessions: Sequence[str]) -> None:
     """Ring for sessions whose bells weren't answered."""
     db.execute("UPDATE inbox SET due = due WHERE session_key = ANY(?) AND state IN ('ready', 'parked')", [sessions])
 
 
-def _take_over(db: ledger.Connection, worker: str, jobs: Sequence[int], stalled: float) -> int:
+def _take_over(db: ledger.LedgerConnection, worker: str, jobs: Sequence[int], stalled: float) -> int:
     """Give back the turns of workers without a heartbeat, and ring again where a bell was lost; the number of turns.
 
     `jobs` are those that `worker`, who asks, knows to be its own.

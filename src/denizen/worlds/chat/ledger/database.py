@@ -38,11 +38,11 @@ class LedgerTaken(LedgerError):
 
 
 class _Operation(NamedTuple):
-    work: Callable[[ledger.Connection], Any]
+    work: Callable[[ledger.LedgerConnection], Any]
     done: Future[Any]
 
 
-class Timing(NamedTuple):
+class WorkerTiming(NamedTuple):
     """Seconds between the heartbeats of a worker, until it counts as dead without one, and between two looks for what
     was due later, or was missed.
     """
@@ -52,10 +52,10 @@ class Timing(NamedTuple):
     poll: float = 2.0
 
 
-USUAL = Timing()
+DEFAULT_TIMING = WorkerTiming()
 
 
-class Worker(Protocol):
+class TurnClaimer(Protocol):
     """Who takes turns for a queue: `claim` within a transaction.
 
     `busy` are the sessions that have a turn here; at most `room` turns may begin.
@@ -68,10 +68,10 @@ class Worker(Protocol):
     def may_claim(self, busy: Collection[str], room: int) -> bool:
         """Whether a claim may find anything."""
 
-    def claim(self, db: ledger.Connection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
+    def claim(self, db: ledger.LedgerConnection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
         """Begin turns."""
 
-    def next_due(self, db: ledger.Connection) -> float | None:
+    def next_due(self, db: ledger.LedgerConnection) -> float | None:
         """When to claim again, if no bell rings earlier."""
 
     def began(self, claims: Sequence[ledger.Claim]) -> None:
@@ -80,7 +80,7 @@ class Worker(Protocol):
     def ended(self, session_key: str) -> None:
         """The session's turn here is over."""
 
-    async def rest(self) -> None:
+    async def stop_claiming(self) -> None:
         """Leave what comes to others. Raises LedgerError."""
 
 
@@ -91,16 +91,16 @@ class Backend(Protocol):
     def error(self) -> type[Exception]:
         """What its statements raise."""
 
-    def transaction(self) -> AbstractContextManager[ledger.Connection]:
+    def transaction(self) -> AbstractContextManager[ledger.LedgerConnection]:
         """One that is on the disk when the block ends, and no other meanwhile: for one thread.
 
         Raises LedgerError in place of `error`.
         """
 
-    async def read(self, work: Callable[[ledger.Connection], T]) -> T:
+    async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         """What the work finds in what is committed. Raises LedgerError."""
 
-    def worker(self, database: "Database", bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
+    def worker(self, database: "Database", bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
         """A worker that takes so many turns at once; the bell rings when it may claim."""
 
     def close(self) -> None:
@@ -123,7 +123,9 @@ class Database:
         self._thread = threading.Thread(target=self._work, name="denizen-ledger", daemon=True)
         self._thread.start()
 
-    async def persist(self, work: Callable[[ledger.Connection], T], then: Callable[[T], None] = lambda _: None) -> T:
+    async def persist(
+        self, work: Callable[[ledger.LedgerConnection], T], then: Callable[[T], None] = lambda _: None
+    ) -> T:
         """As `run`, as soon as the disk allows; what has begun is done even where the caller is cancelled.
 
         So is `then`, which gets the result. Raises LedgerTaken.
@@ -134,13 +136,13 @@ class Database:
             then(result)
             return result
 
-        return await self._patiently(lambda: run_to_completion(attempt()))
+        return await self._retry_until_written(lambda: run_to_completion(attempt()))
 
-    async def find(self, work: Callable[[ledger.Connection], T]) -> T:
+    async def find(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         """As `read`, as soon as the disk allows."""
-        return await self._patiently(lambda: self.read(work))
+        return await self._retry_until_written(lambda: self.read(work))
 
-    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_until_written(self, attempt: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
                 return await attempt()
@@ -150,14 +152,14 @@ class Database:
                 _log.error("%s Trying again.", error)
                 await self._clock.sleep(_DISK_WAIT)
 
-    async def read(self, work: Callable[[ledger.Connection], T]) -> T:
+    async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         """What the work, which writes nothing, finds in what is committed: it waits for no writer.
 
         Raises LedgerError, and what `work` raises.
         """
         return await self._backend.read(work)
 
-    async def run(self, work: Callable[[ledger.Connection], T]) -> T:
+    async def run(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         """Do the work, all of it or nothing; on return it is on the disk.
 
         Raises LedgerError, and what `work` raises.
@@ -166,7 +168,7 @@ class Database:
         self._waiting.put(_Operation(work, done))
         return await asyncio.wrap_future(done)
 
-    def worker(self, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
+    def worker(self, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
         """Take so many turns at once for as long as the block runs; the bell rings when one may begin."""
         return self._backend.worker(self, bell, turns)
 
@@ -231,7 +233,7 @@ class Database:
             done.set_result(result)
 
 
-async def bell_or_due(bell: asyncio.Event, due: float | None, clock: Clock) -> None:
+async def wait_for_event_or(bell: asyncio.Event, due: float | None, clock: Clock) -> None:
     """Wait until the bell rings, or something is due, in seconds since the epoch (None: nothing is)."""
     if due is None or due == float("inf"):
         await bell.wait()

@@ -68,7 +68,7 @@ _KINDS: dict[str, type[Control]] = {
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
-class Connection(Protocol):
+class LedgerConnection(Protocol):
     """What the functions need of a database."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
@@ -101,7 +101,7 @@ class ArrivedControl(NamedTuple):
 # The inbox
 
 
-def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") -> bool:
+def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "queue") -> bool:
     """Accept a message; False: its channel's message of that id was accepted before."""
     key = message.session_key
     row = db.execute(  # one statement, as a server takes its time for each
@@ -120,7 +120,7 @@ def put(db: Connection, message: InboundMessage, when_busy: WhenBusy = "queue") 
     return True
 
 
-def put_run(db: Connection, message: InboundMessage, prefix: str) -> bool:
+def put_run(db: LedgerConnection, message: InboundMessage, prefix: str) -> bool:
     """Accept what is due by the clock; `prefix`, and then the time, begins the ids of its runs. False: as `put`.
 
     Where later ones ran already, the clock was set back: it runs again.
@@ -135,7 +135,7 @@ def put_run(db: Connection, message: InboundMessage, prefix: str) -> bool:
     return True
 
 
-def _is_for_the_chat(db: Connection, session_key: str) -> bool:
+def _is_for_the_chat(db: LedgerConnection, session_key: str) -> bool:
     """Whether the reply of the session's open turn is sent: a program that waits for it keeps it to itself."""
     row = db.execute(
         "SELECT message FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked')", [session_key]
@@ -143,7 +143,7 @@ def _is_for_the_chat(db: Connection, session_key: str) -> bool:
     return row is None or RunOptions.of(_inbound(row[0])).send_response
 
 
-def put_few(db: Connection, message: InboundMessage, parent: str, most: int) -> bool:
+def put_few(db: LedgerConnection, message: InboundMessage, parent: str, most: int) -> bool:
     """Accept a message for a subagent of `parent`, once; False: so many others of its subagents work."""
     if len({*background(db, parent)} - {message.session_key}) >= most:
         return False
@@ -151,7 +151,7 @@ def put_few(db: Connection, message: InboundMessage, parent: str, most: int) -> 
     return True
 
 
-def background(db: Connection, parent: str) -> list[str]:
+def background(db: LedgerConnection, parent: str) -> list[str]:
     """The sessions of the subagents that work for that one in the background."""
     found = db.execute(  # by the message that began them, too: a chat may have the name of a subagent's session
         "SELECT DISTINCT session_key FROM inbox WHERE state IN ('ready', 'waiting', 'running', 'parked') "
@@ -161,7 +161,7 @@ def background(db: Connection, parent: str) -> list[str]:
     return [key for (key,) in found.fetchall()]
 
 
-def say(db: Connection, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
+def say(db: LedgerConnection, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
     """Accept a message for the turn that is open; where none is, nothing is accepted, and False is returned.
 
     A turn that ends without having heard it leaves a message like any other.
@@ -173,7 +173,7 @@ def say(db: Connection, message: InboundMessage, control: Steer | FollowUp | Int
     return True
 
 
-def is_busy(db: Connection, session_key: str, prefix: str = "") -> bool:
+def is_busy(db: LedgerConnection, session_key: str, prefix: str = "") -> bool:
     """Whether a message of the session, whose id begins with `prefix`, waits, runs or is parked."""
     found = db.execute(
         "SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'waiting', 'running', 'parked') "
@@ -183,26 +183,26 @@ def is_busy(db: Connection, session_key: str, prefix: str = "") -> bool:
     return found.fetchone() is not None
 
 
-def accepted_key(db: Connection, channel: str, message_id: str) -> str:
+def accepted_key(db: LedgerConnection, channel: str, message_id: str) -> str:
     """The session of the channel's message of that id; empty where none was accepted."""
     row = db.execute("SELECT session_key FROM inbox WHERE channel = ? AND id = ?", [channel, message_id]).fetchone()
     return row[0] if row else ""
 
 
-def parked(db: Connection, session_key: str) -> InboundMessage | None:
+def parked(db: LedgerConnection, session_key: str) -> InboundMessage | None:
     """The message whose turn waits in that session."""
     row = db.execute("SELECT message FROM inbox WHERE session_key = ? AND state = 'parked'", [session_key]).fetchone()
     return _inbound(row[0]) if row else None
 
 
-def counts(db: Connection) -> dict[str, dict[str, int]]:
+def counts(db: LedgerConnection) -> dict[str, dict[str, int]]:
     """How many rows the inbox and the outbox have, by state."""
     inbox = db.execute("SELECT state, COUNT(*) FROM inbox GROUP BY state").fetchall()
     outbox = db.execute("SELECT state, COUNT(*) FROM outbox GROUP BY state").fetchall()
     return {"inbox": dict(inbox), "outbox": dict(outbox)}
 
 
-def open_counts(db: Connection) -> dict[str, dict[str, int]]:
+def open_counts(db: LedgerConnection) -> dict[str, dict[str, int]]:
     """As `counts`, of the states in which something is still to be done: what is over is not looked at."""
     # What runs has a worker: said here, SQLite finds it by its index.
     inbox = db.execute(
@@ -218,7 +218,7 @@ def open_counts(db: Connection) -> dict[str, dict[str, int]]:
     return {"inbox": dict(inbox), "outbox": dict(outbox)}
 
 
-def latest(db: Connection, session_key: str) -> InboundMessage | None:
+def latest(db: LedgerConnection, session_key: str) -> InboundMessage | None:
     """The session's message that came last from a chat."""
     row = db.execute(
         "SELECT message FROM inbox WHERE session_key = ? AND channel <> ? ORDER BY seq DESC LIMIT 1",
@@ -233,7 +233,7 @@ def origin_of(session_key: str, channel: str, chat: str) -> str:
     return {"cron": f"cron job {key.peer}", "heartbeat": "the heartbeat"}.get(key.channel, f"chat {channel}:{chat}")
 
 
-def folded_sessions(db: Connection) -> list[tuple[str, str]]:
+def folded_sessions(db: LedgerConnection) -> list[tuple[str, str]]:
     """Sessions whose key an earlier version folded to lower case, and the key of the chat that wrote in each last."""
     rows = db.execute(
         "SELECT session_key, message FROM inbox WHERE seq IN "
@@ -249,7 +249,7 @@ def folded_sessions(db: Connection) -> list[tuple[str, str]]:
     return found
 
 
-def rename_session(db: Connection, old: str, new: str) -> None:
+def rename_session(db: LedgerConnection, old: str, new: str) -> None:
     """Give all that is in the ledger for a session to another one."""
     names = [f'"{old}"', f'"{new}"']  # whole strings of JSON
     db.execute(
@@ -263,7 +263,7 @@ def rename_session(db: Connection, old: str, new: str) -> None:
 # Turns
 
 
-def claim(db: Connection, worker: str, now: float, most: int) -> list[Claim]:
+def claim(db: LedgerConnection, worker: str, now: float, most: int) -> list[Claim]:
     """Begin the turns that are due, those that have waited longest first, and `most` at a time."""
     rows = db.execute(
         "UPDATE inbox SET state = 'running', worker = ?, attempt = attempt + 1 WHERE seq IN "
@@ -279,19 +279,19 @@ def claims(worker: str, rows: Iterable[tuple[int, str, int, int, int]]) -> list[
     return [Claim(worker, seq, _inbound(message), *counts) for seq, message, *counts in sorted(rows)]
 
 
-def next_due(db: Connection) -> float | None:
+def next_due(db: LedgerConnection) -> float | None:
     """When the next turn is due; None: there is none."""
     return db.execute("SELECT MIN(due) FROM inbox WHERE state IN ('ready', 'parked')").fetchone()[0]
 
 
-def bring_forward(db: Connection, latest: float) -> None:
+def bring_forward(db: LedgerConnection, latest: float) -> None:
     """Let no turn that is to be tried again wait longer than until then."""
     db.execute(
         "UPDATE inbox SET due = ? WHERE state IN ('ready', 'parked') AND state = 'ready' AND due > ?", [latest, latest]
     )
 
 
-def finish(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], state: str, reason: str = "") -> bool:
+def finish(db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], state: str, reason: str = "") -> bool:
     """End a turn as `done` or `failed`; the session's next message is ready. False: the worker has lost the turn."""
     key = _leave(db, turn, state, 0.0, reason)
     if not key:
@@ -308,7 +308,7 @@ def finish(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], state: 
     return True
 
 
-def park(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], until: float) -> bool:
+def park(db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], until: float) -> bool:
     """Let a turn wait for an answer until then; what it goes on after, and hasn't heard, makes it ready.
 
     False: as `finish`.
@@ -326,7 +326,9 @@ def park(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], until: fl
     return bool(key)
 
 
-def retry(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], due: float, *, failed: bool = True) -> bool:
+def retry(
+    db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], due: float, *, failed: bool = True
+) -> bool:
     """Let a turn that failed, or couldn't begin, run again then. False: as `finish`."""
     key = _leave(db, turn, "ready", due)
     if key:
@@ -335,7 +337,7 @@ def retry(db: Connection, turn: Claim, heard: Sequence[ArrivedControl], due: flo
     return bool(key)
 
 
-def release(db: Connection, worker: str, heard: Sequence[ArrivedControl]) -> None:
+def release(db: LedgerConnection, worker: str, heard: Sequence[ArrivedControl]) -> None:
     """Give back the turns of a worker that was cancelled."""
     rows = db.execute(
         "UPDATE inbox SET state = 'ready', worker = '', due = 0 WHERE worker = ? AND state = 'running' "
@@ -345,14 +347,14 @@ def release(db: Connection, worker: str, heard: Sequence[ArrivedControl]) -> Non
     _remove_controls(db, _used_up(said for said in heard if (said.session_key,) in rows))
 
 
-def release_dead(db: Connection) -> None:
+def release_dead(db: LedgerConnection) -> None:
     """Give back the turns of workers that died: for a database that nobody else uses."""
     db.execute(
         "UPDATE inbox SET state = 'ready', worker = '', due = 0, deaths = deaths + 1 WHERE state = 'running'", []
     )
 
 
-def _leave(db: Connection, turn: Claim, state: str, due: float, reason: str = "") -> str:
+def _leave(db: LedgerConnection, turn: Claim, state: str, due: float, reason: str = "") -> str:
     """Take a turn from its worker; its session's key, or nothing where it isn't the worker's any more."""
     row = db.execute(
         "UPDATE inbox SET state = ?, due = ?, reason = ?, worker = '' "
@@ -365,7 +367,7 @@ def _leave(db: Connection, turn: Claim, state: str, due: float, reason: str = ""
 # Controls
 
 
-def control(db: Connection, session_key: str, given: Control) -> bool:
+def control(db: LedgerConnection, session_key: str, given: Control) -> bool:
     """Hand a control to the session's turn; False: there is none, and it is dropped."""
     if not is_busy(db, session_key):
         return False
@@ -373,7 +375,7 @@ def control(db: Connection, session_key: str, given: Control) -> bool:
     return True
 
 
-def control_parked(db: Connection, session_key: str, given: Sequence[Control]) -> bool:
+def control_parked(db: LedgerConnection, session_key: str, given: Sequence[Control]) -> bool:
     """Hand controls to the session's parked turn, all at once; False: there is none, and they are dropped."""
     if parked(db, session_key) is None:
         return False
@@ -383,7 +385,7 @@ def control_parked(db: Connection, session_key: str, given: Sequence[Control]) -
     return True
 
 
-def controls_for(db: Connection, worker: str) -> list[ArrivedControl]:
+def controls_for(db: LedgerConnection, worker: str) -> list[ArrivedControl]:
     """The controls of the worker's turns, in the order in which they came."""
     rows = db.execute(
         "SELECT seq, session_key, kind, control, message FROM controls WHERE session_key IN "
@@ -396,7 +398,7 @@ def controls_for(db: Connection, worker: str) -> list[ArrivedControl]:
     ]
 
 
-def _add_control(db: Connection, session_key: str, given: Control, message: int | None) -> None:
+def _add_control(db: LedgerConnection, session_key: str, given: Control, message: int | None) -> None:
     db.execute(
         "INSERT INTO controls (session_key, kind, control, message) VALUES (?, ?, ?, ?)",
         [session_key, _NAMES[type(given)], to_json(given), message],
@@ -405,11 +407,11 @@ def _add_control(db: Connection, session_key: str, given: Control, message: int 
         _wake(db, session_key)
 
 
-def _wake(db: Connection, session_key: str) -> None:
+def _wake(db: LedgerConnection, session_key: str) -> None:
     db.execute("UPDATE inbox SET state = 'ready', due = 0 WHERE session_key = ? AND state = 'parked'", [session_key])
 
 
-def _remove_controls(db: Connection, used_up: Iterable[ArrivedControl]) -> None:
+def _remove_controls(db: LedgerConnection, used_up: Iterable[ArrivedControl]) -> None:
     """Keep the others for the next attempt."""
     for said in used_up:
         db.execute("DELETE FROM controls WHERE seq = ?", [said.seq])
@@ -423,7 +425,7 @@ def _used_up(heard: Iterable[ArrivedControl]) -> list[ArrivedControl]:
 # What is over
 
 
-def prune(db: Connection, now: float, keep: float) -> None:
+def prune(db: LedgerConnection, now: float, keep: float) -> None:
     """Remove what has been over for `keep` seconds. The last row of each chat of the outbox stays, for its number."""
     db.execute("DELETE FROM inbox WHERE state IN ('done', 'failed') AND over_since BETWEEN 1 AND ?", [now - keep])
     db.execute(
@@ -438,27 +440,27 @@ def prune(db: Connection, now: float, keep: float) -> None:
 # Cron jobs
 
 
-def jobs(db: Connection) -> list[tuple[str, float | None]]:
+def jobs(db: LedgerConnection) -> list[tuple[str, float | None]]:
     """The jobs, and when each is due."""
     return db.execute("SELECT job, due FROM cron ORDER BY due, id").fetchall()
 
 
-def add_job(db: Connection, job_id: str, job: str, due: float) -> None:
+def add_job(db: LedgerConnection, job_id: str, job: str, due: float) -> None:
     """Keep a job; one of an id that is there already is that one."""
     db.execute("INSERT INTO cron (id, job, due) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [job_id, job, due])
 
 
-def set_due(db: Connection, job_id: str, due: float | None) -> None:
+def set_due(db: LedgerConnection, job_id: str, due: float | None) -> None:
     """Say when a job is due; None: never."""
     db.execute("UPDATE cron SET due = ? WHERE id = ?", [due, job_id])
 
 
-def remove_job(db: Connection, job_id: str) -> None:
+def remove_job(db: LedgerConnection, job_id: str) -> None:
     """Forget a job."""
     db.execute("DELETE FROM cron WHERE id = ?", [job_id])
 
 
-def next_job(db: Connection) -> float | None:
+def next_job(db: LedgerConnection) -> float | None:
     """When the next job is due; None: there is none."""
     return db.execute("SELECT MIN(due) FROM cron", []).fetchone()[0]
 

@@ -15,7 +15,7 @@ from denizen.worlds.chat.ledger.ledger import (
     KEPT_IN,
     ORIGIN,
     SYSTEM,
-    Connection,
+    LedgerConnection,
     background,
     control,
     put,
@@ -43,7 +43,7 @@ class Reply(NamedTuple):
     reason: str
 
 
-def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState | None = None) -> None:
+def add_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxState | None = None) -> None:
     """Keep a message for its chat, after the earlier ones; one of an id that is there already is that one.
 
     Without a state it is to be sent, if it is for anybody, and has arrived where its channel is `POLLED`.
@@ -71,7 +71,7 @@ def add_outbound(db: Connection, message: OutboundMessage, state: OutboxState | 
         put(db, InboundMessage(SYSTEM, message.chat, origin, text, key, metadata=seen, id=same_id))
 
 
-def session_of_chat(db: Connection, channel: str, chat: str) -> str:
+def session_of_chat(db: LedgerConnection, channel: str, chat: str) -> str:
     """The session of a chat: that of what it was sent last, else the usual one of a chat of that name."""
     row = db.execute(
         "SELECT message FROM outbox WHERE channel = ? AND chat = ? AND state <> 'kept' ORDER BY seq DESC LIMIT 1",
@@ -104,7 +104,7 @@ def apology(message: InboundMessage, why: str) -> OutboundMessage:
     return reply_to(message, f"I could not answer this message. {why}")
 
 
-def replies(db: Connection, channel: str, chat: str, after: int, most: int, *, last: bool = False) -> list[Reply]:
+def replies(db: LedgerConnection, channel: str, chat: str, after: int, most: int, *, last: bool = False) -> list[Reply]:
     """What was sent to a chat, or is to be, after number `after`: the first so many of them, or the `last`."""
     rows = db.execute(
         "SELECT seq, message, state, reason FROM outbox WHERE channel = ? AND chat = ? "  # noqa: S608 (the order is ours)
@@ -114,7 +114,7 @@ def replies(db: Connection, channel: str, chat: str, after: int, most: int, *, l
     return [Reply(seq, _outbound(message), state, reason) for seq, message, state, reason in sorted(rows)]
 
 
-def unsent(db: Connection) -> list[Reply]:
+def unsent(db: LedgerConnection) -> list[Reply]:
     """The first message of each chat that is to be sent."""
     rows = db.execute(
         "SELECT seq, message, state, reason FROM outbox WHERE state IN ('pending', 'sending') "
@@ -127,7 +127,7 @@ def unsent(db: Connection) -> list[Reply]:
     return [*first.values()]
 
 
-def mark_outbound(db: Connection, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
+def mark_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
     """Say what became of a message."""
     db.execute(
         "UPDATE outbox SET state = ?, reason = ? WHERE channel = ? AND id = ?",
@@ -135,8 +135,8 @@ def mark_outbound(db: Connection, message: OutboundMessage, state: OutboxState, 
     )
 
 
-def obey(
-    db: Connection,
+def put_command(
+    db: LedgerConnection,
     message: InboundMessage,
     session_key: str,
     given: Control | None,
@@ -168,7 +168,7 @@ def obey(
     return True
 
 
-def outcome(db: Connection, message: InboundMessage) -> tuple[str, str]:
+def outcome(db: LedgerConnection, message: InboundMessage) -> tuple[str, str]:
     """The state of a message, and its reply: empty where another message's answers it, too."""
     found = [message.channel, message.id]
     row = db.execute("SELECT state FROM inbox WHERE channel = ? AND id = ?", found).fetchone()

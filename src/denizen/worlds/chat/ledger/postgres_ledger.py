@@ -19,7 +19,15 @@ from denizen.runtime.postgres import PostgresDatabase, is_open
 from denizen.sessions.tables import SharedTables
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.bells import NEWS, QUEUE, TASK, channel_of, working
-from denizen.worlds.chat.ledger.database import USUAL, Database, LedgerError, LedgerTaken, T, Timing, Worker
+from denizen.worlds.chat.ledger.database import (
+    DEFAULT_TIMING,
+    Database,
+    LedgerError,
+    LedgerTaken,
+    T,
+    TurnClaimer,
+    WorkerTiming,
+)
 
 if TYPE_CHECKING:
     from typing import LiteralString
@@ -84,7 +92,7 @@ class PostgresLedger:
 
     error = psycopg.Error
 
-    def __init__(self, url: str, *, sole: bool = False, timing: Timing = USUAL) -> None:
+    def __init__(self, url: str, *, sole: bool = False, timing: WorkerTiming = DEFAULT_TIMING) -> None:
         self._server = PostgresDatabase(url)
         self._sole = sole
         self._id = secrets.token_hex(4)  # two containers may have the same name and process
@@ -142,7 +150,7 @@ class PostgresLedger:
         return name[0] if name else _UNKNOWN
 
     @contextmanager
-    def transaction(self) -> Generator[ledger.Connection]:
+    def transaction(self) -> Generator[ledger.LedgerConnection]:
         with self._server.explained(LedgerError):
             if not is_open(self._db):
                 self._connect_again()
@@ -151,16 +159,16 @@ class PostgresLedger:
                 self._db.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITER])
                 yield _Connection(self._db)
 
-    async def read(self, work: Callable[[ledger.Connection], T]) -> T:
+    async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
-    def _read(self, work: Callable[[ledger.Connection], T]) -> T:
+    def _read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         with self._server.explained(LedgerError):
             if self._reader is None or not is_open(self._reader):
                 self._reader = self._server.connect()
             return work(_Connection(self._reader))
 
-    def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[Worker]:
+    def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
         return working(self._server, database, bell, turns, self._timing)
 
     def close(self) -> None:

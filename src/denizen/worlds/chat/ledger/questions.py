@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from denizen.ports import Answer, InboundMessage, OutboundMessage
 from denizen.sessions.key import bounded
-from denizen.worlds.chat.ledger.ledger import Connection
+from denizen.worlds.chat.ledger.ledger import LedgerConnection
 
 CALL = "call_id"
 """What a question's metadata call the call that waits for its answer."""
@@ -60,7 +60,7 @@ class Reading(NamedTuple):
     answer: Answer | None = None
 
 
-def with_word(db: Connection, question: OutboundMessage) -> OutboundMessage:
+def with_word(db: LedgerConnection, question: OutboundMessage) -> OutboundMessage:
     """The question with how to answer it, by a word that its chat wasn't shown for a day."""
     now, used = question.metadata[ASKED_AT], dict[str, float]()
     for _, each, _ in _asked(db, question.channel, question.chat):
@@ -73,7 +73,7 @@ def with_word(db: Connection, question: OutboundMessage) -> OutboundMessage:
     return replace(question, content=text, metadata={**question.metadata, WORD: word, ASKS: question.content})
 
 
-def open_questions(db: Connection, channel: str, chat: str, seen: float = float("inf")) -> list[OpenQuestion]:
+def open_questions(db: LedgerConnection, channel: str, chat: str, seen: float = float("inf")) -> list[OpenQuestion]:
     """The questions to a chat that sessions are parked with; those up to number `seen` may have been shown."""
     parked = db.execute(  # said so, SQLite finds them by its index
         "SELECT session_key, id FROM inbox WHERE state IN ('ready', 'parked') AND state = 'parked'"
@@ -87,7 +87,7 @@ def open_questions(db: Connection, channel: str, chat: str, seen: float = float(
     return [*last.values()]
 
 
-def asked_by(db: Connection, message: InboundMessage, call_id: str) -> list[OpenQuestion]:
+def asked_by(db: LedgerConnection, message: InboundMessage, call_id: str) -> list[OpenQuestion]:
     """The question about a call that the turn of a message waits with, in whatever chat it was asked."""
     rows = db.execute("SELECT message FROM outbox WHERE id = ?", [question_id(message, call_id)]).fetchall()
     return [OpenQuestion(msgspec.json.decode(text, type=OutboundMessage), shown=True) for (text,) in rows]
@@ -103,7 +103,7 @@ def may_be_answer(text: str) -> bool:
     return bool(_YES.fullmatch(text.strip()) or _COMMAND.fullmatch(text.strip()))
 
 
-def read_answer(db: Connection, message: InboundMessage, may_answer: MayAnswer) -> Reading | None:
+def read_answer(db: LedgerConnection, message: InboundMessage, may_answer: MayAnswer) -> Reading | None:
     """What a message says to the questions of its chat; None: it is a message like any other."""
     found = open_questions(db, message.channel, message.chat, message.metadata.get(SEEN, float("inf")))
     reading = choose(found, message.content, may_answer)
@@ -133,7 +133,7 @@ def choose(found: Sequence[OpenQuestion], text: str, may_answer: MayAnswer) -> R
     return Reading("", question.session_key, Answer(question.metadata[CALL], allow, parts.get("text", "").strip()))
 
 
-def waiting_text(db: Connection, message: InboundMessage) -> tuple[str, str]:
+def waiting_text(db: LedgerConnection, message: InboundMessage) -> tuple[str, str]:
     """What to reply to a message whose session waits for an answer, and what that is about; empty: it doesn't."""
     parked = db.execute(
         "SELECT id FROM inbox WHERE session_key = ? AND state = 'parked'", [message.session_key]
@@ -151,7 +151,7 @@ def waiting_text(db: Connection, message: InboundMessage) -> tuple[str, str]:
     return _listed("Your message waits for an answer to this:", here), here[-1].message.id
 
 
-def _asked(db: Connection, channel: str, chat: str) -> list[tuple[int, OutboundMessage, str]]:
+def _asked(db: LedgerConnection, channel: str, chat: str) -> list[tuple[int, OutboundMessage, str]]:
     """The questions that went to a chat, in order: number, message and state."""
     rows = db.execute(
         "SELECT seq, message, state FROM outbox WHERE channel = ? AND chat = ? AND message LIKE ? ORDER BY seq",

@@ -13,7 +13,7 @@ from denizen.config.lock_file import lock
 from denizen.errors import ConfigError
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.database import Database, LedgerError, T
-from denizen.worlds.chat.ledger.ledger import Claim, Connection
+from denizen.worlds.chat.ledger.ledger import Claim, LedgerConnection
 
 BUSY = (
     "A gateway is running on this home already (process {holder}). Stop that one first, or choose another home with "
@@ -82,7 +82,7 @@ class SqliteFile:
                 f"{self._path} can't be written: {error}. Free some space, or look at the disk."
             ) from error
 
-    async def read(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[LedgerConnection], T]) -> T:
         await asyncio.sleep(0)  # who looks again and again lets others go on
         try:
             return work(self._reader)  # in memory, mostly: to ask a thread takes longer
@@ -108,10 +108,10 @@ class SoleWorker:
     def may_claim(self, busy: Collection[str], room: int) -> bool:
         return room > 0
 
-    def claim(self, db: Connection, busy: Collection[str], now: float, room: int) -> list[Claim]:
+    def claim(self, db: LedgerConnection, busy: Collection[str], now: float, room: int) -> list[Claim]:
         return ledger.claim(db, self.id, now, room)
 
-    def next_due(self, db: Connection) -> float | None:
+    def next_due(self, db: LedgerConnection) -> float | None:
         return ledger.next_due(db)
 
     def began(self, claims: Sequence[Claim]) -> None:
@@ -120,5 +120,5 @@ class SoleWorker:
     def ended(self, session_key: str) -> None:
         pass
 
-    async def rest(self) -> None:
+    async def stop_claiming(self) -> None:
         pass

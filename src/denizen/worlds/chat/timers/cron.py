@@ -18,8 +18,8 @@ from denizen.runtime.clock import Clock
 from denizen.sessions import SessionKey
 from denizen.tools.function import tool
 from denizen.worlds.chat.ledger import ledger
-from denizen.worlds.chat.ledger.database import Database, bell_or_due
-from denizen.worlds.chat.ledger.ledger import Connection
+from denizen.worlds.chat.ledger.database import Database, wait_for_event_or
+from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.settings import CronSettings, Missed
 
 LATE = 60.0
@@ -104,12 +104,12 @@ class Cron:
             self._bell.clear()
             due = await self._database.persist(self._begin)
             self._database.ring()
-            await bell_or_due(self._bell, due, self._clock)
+            await wait_for_event_or(self._bell, due, self._clock)
 
     async def add(self, job: Job, due: datetime) -> None:
         """Keep a job; one of an id that is there already is that one. Raises ToolRefused where there are too many."""
 
-        def add(db: Connection) -> None:
+        def add(db: LedgerConnection) -> None:
             if len(ledger.jobs(db)) >= self.settings.jobs:
                 raise ToolRefused(f"there are {self.settings.jobs} jobs already (gateway.cron.jobs); remove some first")
             ledger.add_job(db, job.id, msgspec.json.encode(job).decode(), due.timestamp())
@@ -127,7 +127,7 @@ class Cron:
     ) -> bool:
         """Do that to a job, with `chat` (its channel and name) to one of that chat only; False: there is none."""
 
-        def change(db: Connection) -> bool:
+        def change(db: LedgerConnection) -> bool:
             job = next((found for text, _ in ledger.jobs(db) if (found := _job(text)).id == job_id), None)
             if job is None or (chat and chat != (job.channel, job.chat)):
                 return False
@@ -142,7 +142,7 @@ class Cron:
         self._bell.set()
         return found
 
-    def _begin(self, db: Connection) -> float | None:
+    def _begin(self, db: LedgerConnection) -> float | None:
         """Begin the runs that are due; when the next one is."""
         now = self._clock.now()
         before, self._offset = self._offset, now.timestamp() - self._clock.monotonic()
@@ -171,7 +171,7 @@ class Cron:
                 ledger.remove_job(db, job.id)
         return ledger.next_job(db)
 
-    def _bring_forward(self, db: Connection, now: datetime) -> None:
+    def _bring_forward(self, db: LedgerConnection, now: datetime) -> None:
         """Let no job wait longer than until its next time."""
         for text, due in ledger.jobs(db):
             job, following = _job(text), None
@@ -180,7 +180,7 @@ class Cron:
             if due and following and following.timestamp() < due:
                 ledger.set_due(db, job.id, following.timestamp())
 
-    def _why_not(self, db: Connection, job: Job, late: float) -> str:
+    def _why_not(self, db: LedgerConnection, job: Job, late: float) -> str:
         """Why a run doesn't begin; empty: it does."""
         if late > LATE and job.missed == "skip":
             return f"it was due {late:.0f} s ago"

@@ -121,7 +121,7 @@ def is_active(hours: str, now: time) -> bool:
     return begin <= now < end if begin < end else now >= begin or now < end
 
 
-def _put(db: ledger.Connection, message: InboundMessage) -> bool:
+def _put(db: ledger.LedgerConnection, message: InboundMessage) -> bool:
     if ledger.is_busy(db, message.session_key):
         _log.warning("A heartbeat is left out: the last one isn't over.")
         return False

@@ -24,8 +24,8 @@ from denizen.ports import (
 from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.clock import Clock
 from denizen.worlds.chat.ledger import ledger, outbound
-from denizen.worlds.chat.ledger.database import Database, LedgerError, Worker, bell_or_due
-from denizen.worlds.chat.ledger.ledger import ArrivedControl, Claim, Connection
+from denizen.worlds.chat.ledger.database import Database, LedgerError, TurnClaimer, wait_for_event_or
+from denizen.worlds.chat.ledger.ledger import ArrivedControl, Claim, LedgerConnection
 from denizen.worlds.chat.ledger.outbound import OutboxState
 from denizen.worlds.chat.ledger.run_options import RunOptions
 from denizen.worlds.chat.settings import WhenBusy
@@ -110,7 +110,7 @@ class LedgerQueue:
         self._apology = apology
         self._on_reply = on_reply
         self._on_over = on_over
-        self._worker: Worker | None = None
+        self._worker: TurnClaimer | None = None
         self._draining = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -144,7 +144,7 @@ class LedgerQueue:
         self._draining = True
         if self._worker:
             with suppress(LedgerError):  # who hears of it rings again, too
-                await self._worker.rest()
+                await self._worker.stop_claiming()
         await self._idle.wait()
 
     async def serve(self, handler: TurnHandler) -> None:
@@ -157,7 +157,7 @@ class LedgerQueue:
 
             looked_at = float("inf")
 
-            def claim(db: Connection) -> tuple[list[Claim], list[ArrivedControl], float | None]:
+            def claim(db: LedgerConnection) -> tuple[list[Claim], list[ArrivedControl], float | None]:
                 nonlocal looked_at
                 now, before = self._clock.now().timestamp(), looked_at
                 looked_at = now
@@ -166,7 +166,7 @@ class LedgerQueue:
                 claims = worker.claim(db, running.keys(), now, self._room(running))
                 return claims, *look(db)
 
-            def look(db: Connection) -> tuple[list[ArrivedControl], float | None]:
+            def look(db: LedgerConnection) -> tuple[list[ArrivedControl], float | None]:
                 return ledger.controls_for(db, worker.id), worker.next_due(db)
 
             async def run(turn: LedgerTurn) -> None:
@@ -195,7 +195,7 @@ class LedgerQueue:
                         for each in controls:
                             if turn := running.get(each.session_key):
                                 turn.arrive(each)
-                        await bell_or_due(bell, due if len(running) < self._turns else None, self._clock)
+                        await wait_for_event_or(bell, due if len(running) < self._turns else None, self._clock)
             finally:
                 self._database.bells.discard(bell)
                 heard = [each for turn in running.values() for each in turn.heard]
@@ -206,9 +206,9 @@ class LedgerQueue:
         """How many turns may begin."""
         return 0 if self._draining else self._turns - len(running)
 
-    async def _give_back(self, worker: Worker, heard: Sequence[ArrivedControl]) -> None:
+    async def _give_back(self, worker: TurnClaimer, heard: Sequence[ArrivedControl]) -> None:
         try:
-            await worker.rest()
+            await worker.stop_claiming()
             await self._database.run(partial(ledger.release, worker=worker.id, heard=heard))
         except LedgerError as error:
             _log.error("%s The turns that ran here go on once it is known that nobody runs them.", error)
@@ -253,7 +253,7 @@ class LedgerQueue:
     async def _settle(
         self,
         message: InboundMessage,
-        leave: Callable[[Connection], bool],
+        leave: Callable[[LedgerConnection], bool],
         sent: Said = None,
         state: OutboxState | None = None,
         over: str = "",
@@ -263,7 +263,7 @@ class LedgerQueue:
         Whoever is to be told is told, with the state in which its message is `over`, even where the worker stops.
         """
 
-        def settle(db: Connection) -> bool:
+        def settle(db: LedgerConnection) -> bool:
             if not leave(db):
                 return False
             if isinstance(sent, InboundMessage):
