@@ -33,7 +33,7 @@ from denizen.testing import LoopbackOpenAI, Request, Step
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
-from denizen.worlds.chat.timers.cron import Job
+from denizen.worlds.chat.timers.cron import CronJob
 
 CHATS = ("ann", "ben", "cleo", "dan")
 MESSAGES = [f"message-{number}" for number in range(6)]
@@ -280,7 +280,7 @@ async def test_each_run_of_a_job_happens_once_however_processes_die(
     now, database = SystemClock().now(), Database(PostgresLedger(shared), SystemClock())
     for number in range(8):
         said = {"name": "", "text": "Water it", "when": now.isoformat()}
-        job = Job(id=f"job-{number}", kind="at", channel="http", chat="ann", home=key_of("ann"), since=now, **said)
+        job = CronJob(id=f"job-{number}", kind="at", channel="http", chat="ann", home=key_of("ann"), since=now, **said)
         text = msgspec.json.encode(job).decode()
         await database.run(partial(ledger.add_job, job_id=job.id, job=text, due=now.timestamp()))
     database.close()

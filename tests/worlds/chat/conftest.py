@@ -26,7 +26,7 @@ from denizen.worlds.chat.delivery.message import message_tool
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.ledger.database import Database, WorkerTiming
-from denizen.worlds.chat.ledger.outbound import Reply
+from denizen.worlds.chat.ledger.outbound import OutboxRow
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.settings import GatewaySettings
@@ -131,9 +131,9 @@ class Scene:
             while await self.gateway.database.run(lambda db: db.execute(states).fetchone()[0]):
                 pass
 
-    async def replies(self, count: int, chat: str = "ann", channel: str = "http") -> list[Reply]:
+    async def replies(self, count: int, chat: str = "ann", channel: str = "http") -> list[OutboxRow]:
         """The first so many messages that went to a chat."""
-        found: Sequence[Reply] = []
+        found: Sequence[OutboxRow] = []
         async with asyncio.timeout(PATIENCE):
             while len(found) < count:
                 found = await self.gateway.outbox.replies(channel, chat, after=0, most=count, wait=0.01)

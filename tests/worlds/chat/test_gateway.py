@@ -29,8 +29,8 @@ from denizen.worlds.chat.http.status import status_of
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.ledger import Claim, LedgerConnection
 from denizen.worlds.chat.ledger.outbound import add_outbound
-from denizen.worlds.chat.ledger.run_options import DEFAULT_RESPONSE, RunOptions, with_attachments
-from denizen.worlds.chat.turns.queue import HELD_WAIT, LedgerTurn
+from denizen.worlds.chat.ledger.reply_options import DEFAULT_RESPONSE, ReplyOptions, with_attachments
+from denizen.worlds.chat.turns.queue import HELD_RETRY_S, LedgerTurn
 
 ASKS = call(("post", {"text": "hello"}))
 
@@ -104,7 +104,7 @@ async def test_empty_answer_is_replaced_by_the_default(serve: Serve) -> None:
 async def test_refusal_and_a_reply_of_ones_own_are_not_replaced_by_the_default(serve: Serve) -> None:
     async with serve(AssistantMessage([], stop_reason="refusal"), AssistantMessage([])) as scene:
         await scene.say("1")
-        await scene.gateway.accept(RunOptions(default_response="Nothing new.").put_in(message("2")))
+        await scene.gateway.accept(ReplyOptions(default_response="Nothing new.").put_in(message("2")))
         assert await scene.contents(2) == ["The model refused to answer.", "Nothing new."]
 
 
@@ -112,7 +112,7 @@ async def test_message_without_history_sees_nothing_of_earlier_turns(serve: Serv
     async with serve("noted", "none") as scene:
         await scene.say("the word is plum")
         await scene.contents(1)
-        await scene.gateway.accept(RunOptions(history=False).put_in(message("which word?")))
+        await scene.gateway.accept(ReplyOptions(history=False).put_in(message("which word?")))
         await scene.contents(2)
         assert "plum" not in said(scene.model)
 
@@ -174,7 +174,7 @@ async def test_retry_is_not_put_off_by_a_clock_that_is_set_back(serve: Serve) ->
     async with serve(ModelError("overloaded"), "fine", clock=clock) as scene:
         await scene.say("1")
         async with asyncio.timeout(PATIENCE):
-            for time in (-timedelta(days=1), timedelta(seconds=HELD_WAIT)):
+            for time in (-timedelta(days=1), timedelta(seconds=HELD_RETRY_S)):
                 while not clock.sleepers:
                     await scene.gateway.database.run(ledger.next_due)
                 clock.wake(time)
@@ -452,7 +452,7 @@ async def test_channel_that_fails_is_started_again_and_the_others_go_on(
 
 
 def test_default_response_is_that_of_the_specification() -> None:
-    assert RunOptions().default_response == DEFAULT_RESPONSE == "I've finished, and have nothing to add."
+    assert ReplyOptions().default_response == DEFAULT_RESPONSE == "I've finished, and have nothing to add."
 
 
 async def test_chats_whose_ids_differ_in_case_alone_share_no_session(serve: Serve, home: Path) -> None:

@@ -15,15 +15,14 @@ from denizen.cli.gateway.client import Client
 from denizen.cli.output import say, write
 from denizen.cli.text import printable
 from denizen.runtime.clock import Clock, SystemClock
+from denizen.worlds.chat.http.messages import MAX_REPLIES
 from denizen.worlds.chat.http.server import GatewayAway
 from denizen.worlds.chat.ledger.outbound import ALSO
 from denizen.worlds.chat.ledger.questions import may_be_answer
 from denizen.worlds.commands import split_command
 
-_WAIT = 30
+_WAIT_S = 30
 """Seconds that one request waits for a reply."""
-_MAX_REPLIES = 200
-"""Replies in one response, at most."""
 RESTART_S = 60.0
 """Seconds that a gateway may take to restart."""
 RETRY_DELAY_S = 1.0
@@ -75,7 +74,7 @@ class Exchange:
         message_id = message_id or uuid4().hex
         posted = await self._answered(partial(self.post, text, message_id))
         if not posted["accepted"]:
-            for reply in await self._answered(partial(self._last, _MAX_REPLIES)):
+            for reply in await self._answered(partial(self._last, MAX_REPLIES)):
                 if _answers(reply, message_id):
                     yield reply
                     return
@@ -93,8 +92,8 @@ class Exchange:
 
     async def replies(self) -> list[dict[str, Any]]:
         """What comes next in the chat; nothing, where nothing comes for a while."""
-        query = {**self._query, "after": self._after, "wait": _WAIT}
-        found = (await self._client.get("/api/replies", query, wait=_WAIT))["replies"]
+        query = {**self._query, "after": self._after, "wait": _WAIT_S}
+        found = (await self._client.get("/api/replies", query, wait=_WAIT_S))["replies"]
         self._went_on(found)
         return found
 

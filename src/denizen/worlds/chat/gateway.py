@@ -26,7 +26,7 @@ from denizen.worlds.chat.events.metrics import Metrics
 from denizen.worlds.chat.events.relay import SideChannel
 from denizen.worlds.chat.ledger import ledger, outbound, questions
 from denizen.worlds.chat.ledger.database import LedgerError
-from denizen.worlds.chat.ledger.run_options import RunOptions, has_attachments
+from denizen.worlds.chat.ledger.reply_options import ReplyOptions, has_attachments
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.cron import Cron
 from denizen.worlds.chat.timers.heartbeat import Heartbeat
@@ -40,8 +40,8 @@ from denizen.worlds.world import AgentHandle
 _NOTHING_RUNS = "Nothing runs here that could be stopped. `/stop all` also stops subagents in the background."
 MAX_KEY_CHARS = 2000
 """Characters of a session's key: an index of PostgreSQL takes no more than 2,704 bytes."""
-_DAY = 86_400.0
-_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_DAY_S = 86_400.0
+_RECEIVE_RETRY_S, _MAX_RECEIVE_RETRY_S = 1.0, 60.0
 """Seconds before a channel that failed receives again: at first, and at most."""
 _log = logging.getLogger(__name__)
 
@@ -134,8 +134,8 @@ class Gateway:
             try:
                 return await channel.receive(self.accept)
             except Exception as broken:  # noqa: BLE001 (the boundary to a channel: the others go on)
-                failures = 1 if clock.monotonic() - began > _LONGEST_PAUSE else failures + 1
-                pause = back_off(failures, _PAUSE, _LONGEST_PAUSE)
+                failures = 1 if clock.monotonic() - began > _MAX_RECEIVE_RETRY_S else failures + 1
+                pause = back_off(failures, _RECEIVE_RETRY_S, _MAX_RECEIVE_RETRY_S)
                 _log.error("Channel %s receives again in %g s: %s", channel.name, pause, self._explain(broken))
             await clock.sleep(pause)
 
@@ -143,8 +143,8 @@ class Gateway:
         """Once a day, remove what has been over for long."""
         now = self.agent.record.clock.now().timestamp()
         if now >= self._prune_at:
-            self._prune_at = now + _DAY
-            await self.database.persist(partial(ledger.prune, now=now, keep=self.settings.keep_days * _DAY))
+            self._prune_at = now + _DAY_S
+            await self.database.persist(partial(ledger.prune, now=now, keep=self.settings.keep_days * _DAY_S))
 
     async def accept(self, message: InboundMessage) -> bool:
         """Take a message in; False: it was accepted before.
@@ -223,7 +223,7 @@ class Gateway:
         """Tell the chat what its parked turn waits for, and how to answer; in a group each member once."""
         try:
             text, about = await self.database.read(partial(questions.waiting_text, message=message))
-            if text and RunOptions.of(message).send_response:
+            if text and ReplyOptions.of(message).send_response:
                 is_direct = SessionKey.parse(message.session_key).kind == "direct"
                 told = message.id if is_direct else f"{about}:{message.sender}"
                 sent = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{told}:waits")
@@ -234,7 +234,7 @@ class Gateway:
     async def ask(self, content: str, session_key: str, *, channel: str = "cli", chat: str = "direct") -> str:
         """The reply to a message of a program's own, which goes the way of all others, and is not sent."""
         message = InboundMessage(channel, chat, "direct", content, session_key)
-        message = RunOptions(send_response=False).put_in(message)
+        message = ReplyOptions(send_response=False).put_in(message)
         self.last_chat.remember(message)
         await self.queue.put(message)
         return await self.outbox.reply_to(message)

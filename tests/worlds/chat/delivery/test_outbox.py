@@ -16,7 +16,7 @@ from denizen.worlds.chat.delivery.outbox import Outbox, parts
 from denizen.worlds.chat.ledger import outbound
 from denizen.worlds.chat.ledger.database import Database, LedgerError, T
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
-from denizen.worlds.chat.ledger.outbound import Reply
+from denizen.worlds.chat.ledger.outbound import OutboxRow
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 
 
@@ -78,7 +78,7 @@ async def put(database: Database, message: OutboundMessage, state: outbound.Outb
     await database.run(partial(outbound.add_outbound, message=message, state=state))
 
 
-async def settled(database: Database, count: int, chat: str = "den") -> list[Reply]:
+async def settled(database: Database, count: int, chat: str = "den") -> list[OutboxRow]:
     """The first messages of a chat, once something became of each."""
     look = partial(outbound.replies, channel="irc", chat=chat, after=0, most=count)
     async with asyncio.timeout(60):

@@ -26,9 +26,9 @@ from denizen.runtime.clock import SystemClock
 from denizen.testing import ScriptedModel
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.server import listening
-from denizen.worlds.chat.http.stream import QUIET
+from denizen.worlds.chat.http.stream import KEEPALIVE_S
 from denizen.worlds.chat.http.token import read_token
-from denizen.worlds.chat.http.turns import Conversation, Reply, answer
+from denizen.worlds.chat.http.turns import ConversationRequest, FinalAnswer, answer
 from denizen.worlds.chat.ledger.questions import NOTHING_WAITS
 
 WEATHER: Any = {
@@ -214,7 +214,7 @@ async def test_stream_in_which_nothing_is_said_for_long_is_kept_alive(
         asked = {"url": f"{client.base_url}{path}", "headers": {"Authorization": f"Bearer {client.api_key}"}}
         asking = asyncio.create_task(session.post(**asked, json={"stream": True, **body}))
         await held.begun.wait()
-        clock.wake(timedelta(seconds=QUIET))
+        clock.wake(timedelta(seconds=KEEPALIVE_S))
         response = await asking
         assert (await response.content.readline()).startswith(b": ")
         held.go.set()
@@ -582,9 +582,9 @@ async def test_turn_that_another_process_parks_is_answered_with_its_question_or_
         without_events = Gateway(running.agent, running.outbox, running.cron)
         schema = Schema("weather", "", WEATHER["function"]["parameters"])
         tools = () if content == "Post it" else [schema]
-        said = Conversation(said=[UserMessage([Text(content)])], tools=tools, session="ann")
+        said = ConversationRequest(said=[UserMessage([Text(content)])], tools=tools, session="ann")
         pieces = [piece async for piece in answer(without_events, said)]
     reply = pieces[-1]
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, FinalAnswer)
     assert [each.name for each in reply.calls] == (["weather"] * 2 if tools else [])
     assert ("Answer /approve" in reply.text) is not bool(tools)

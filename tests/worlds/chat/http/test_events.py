@@ -15,7 +15,7 @@ from tests.worlds.chat.http.test_http import Client, reached
 
 from denizen.errors import ConfigError
 from denizen.events import Notice
-from denizen.worlds.chat.http.events import EventLog, Reader
+from denizen.worlds.chat.http.events import EventLog, EventReader
 from denizen.worlds.chat.http.server import listening
 from denizen.worlds.chat.http.token import read_token
 
@@ -71,7 +71,7 @@ async def test_events_that_are_gone_are_an_explicit_gap(serve: Serve, home: Path
 
 def test_reader_who_is_too_slow_is_cut_off() -> None:
     log, cut = EventLog(0, room=1000), []
-    slow, quick = Reader(0, lambda: cut.append("slow")), Reader(0, lambda: cut.append("quick"))
+    slow, quick = EventReader(0, lambda: cut.append("slow")), EventReader(0, lambda: cut.append("quick"))
     log.readers |= {slow, quick}
     while not cut:
         log.add("s", Notice("x" * 100))

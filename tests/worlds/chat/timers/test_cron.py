@@ -17,17 +17,17 @@ from denizen.testing import FakeClock
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.settings import CronSettings
-from denizen.worlds.chat.timers.cron import Cron, Job
+from denizen.worlds.chat.timers.cron import Cron, CronJob
 
 NOON = datetime(2026, 3, 27, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-def job(kind: Any, when: str, **more: Any) -> Job:
+def job(kind: Any, when: str, **more: Any) -> CronJob:
     given: dict[str, Any] = {"id": "j", "name": "report", "text": "Report.", "channel": "http", "chat": "ann"}
     given |= {"home": key_of("ann"), "since": NOON, "kind": kind, "when": when, **more}
-    return Job(**given)
+    return CronJob(**given)
 
 
 def adds(**args: Any) -> Any:

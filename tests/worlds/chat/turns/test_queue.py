@@ -21,7 +21,7 @@ from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.ledger.outbound import ALSO
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.settings import WhenBusy
-from denizen.worlds.chat.turns.queue import DEATHS, LedgerQueue
+from denizen.worlds.chat.turns.queue import MAX_DEATHS, LedgerQueue
 
 
 class TestLedgerQueue(TurnQueueConformance):
@@ -167,7 +167,7 @@ async def test_worker_that_has_lost_its_turn_says_nothing_to_another_session(dat
 
 
 async def test_message_over_which_the_process_keeps_dying_is_given_up(home: Path) -> None:
-    for _ in range(DEATHS + 1):
+    for _ in range(MAX_DEATHS + 1):
         database = Database(SqliteFile(home / "gateway.db"), SystemClock())
         await database.run(lambda db: ledger.put(db, message("1")))
         await database.run(lambda db: ledger.claim(db, "worker", 0.0, 1))

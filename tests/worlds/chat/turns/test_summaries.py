@@ -11,7 +11,7 @@ from denizen.entries import CompactionEntry
 from denizen.messages import AssistantMessage, Text, Usage
 from denizen.sessions import JsonlStore
 from denizen.testing.scripted import Line
-from denizen.worlds.chat.ledger.run_options import RunOptions
+from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 from denizen.worlds.chat.turns import summaries
 
 ELEVEN: list[Line] = [f"answer {n}" for n in range(11)]
@@ -107,7 +107,7 @@ async def test_session_that_fills_the_window_is_summarised_however_few_its_messa
 async def test_message_may_say_that_it_is_no_reason_for_a_summary(serve: Serve) -> None:
     async with serve(*ELEVEN, "We talked.") as scene:
         await talk(scene, 10)
-        await scene.gateway.accept(RunOptions(enable_summary=False).put_in(message("question 10")))
+        await scene.gateway.accept(ReplyOptions(enable_summary=False).put_in(message("question 10")))
         await scene.contents(11)
         assert len(scene.model.requests) == 11
 
@@ -127,7 +127,7 @@ async def test_after_a_summary_that_failed_the_next_is_made_when_the_session_is_
 async def test_summary_that_takes_too_long_is_given_up(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(summaries, "SECONDS", 0.0)
+    monkeypatch.setattr(summaries, "TIMEOUT_S", 0.0)
     async with serve(*ELEVEN, Held("never"), "12") as scene:
         await talk(scene, 11)
         assert not await summarised(scene)

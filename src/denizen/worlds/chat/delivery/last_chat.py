@@ -14,7 +14,7 @@ from denizen.worlds.chat.ledger import ledger
 
 INTERNAL = frozenset({"cli", ledger.SYSTEM})
 """Channels that don't lead out."""
-_PAUSE = 1.0
+_WRITE_INTERVAL_S = 1.0
 """Seconds between two writes, at least."""
 _log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class LastChatFile:
         try:
             while True:
                 await self._changed.wait()
-                if (rest := kept_at + _PAUSE - self._clock.monotonic()) > 0:
+                if (rest := kept_at + _WRITE_INTERVAL_S - self._clock.monotonic()) > 0:
                     await self._clock.sleep(rest)
                 self._changed.clear()
                 kept_at = self._clock.monotonic()

@@ -15,9 +15,9 @@ from denizen.ports import Channel, InboundMessage, OutboundMessage, Sent
 from denizen.runtime.clock import Clock
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database
-from denizen.worlds.chat.ledger.outbound import OutboxState, Reply
+from denizen.worlds.chat.ledger.outbound import OutboxRow, OutboxState
 
-RECONCILED_AFTER = (1.0, 10.0, 60.0)
+RECONCILE_DELAYS_S = (1.0, 10.0, 60.0)
 """Seconds before a channel is asked again what became of a message of unknown fate."""
 _GAP = re.compile(r"\A(?:(?: *\n)+| +)")
 """What lies between two pieces: the end of a line and blank ones, but not the indentation of the next, or spaces."""
@@ -67,7 +67,7 @@ class Outbox:
 
     async def replies(
         self, channel: str, chat: str, *, after: int, most: int, wait: float, last: bool = False
-    ) -> Sequence[Reply]:
+    ) -> Sequence[OutboxRow]:
         """What was sent to a chat after number `after`: the first so many of it, or the `last`.
 
         Where there is nothing yet, it waits so many seconds.
@@ -103,7 +103,7 @@ class Outbox:
         """Send until cancelled; a chat that takes long keeps no other waiting."""
         busy: set[tuple[str, str]] = set()
 
-        async def send(row: Reply, chat: tuple[str, str]) -> None:
+        async def send(row: OutboxRow, chat: tuple[str, str]) -> None:
             await self._send(row.message, is_new=row.state == "pending")
             busy.discard(chat)
             self._news.set()
@@ -121,7 +121,7 @@ class Outbox:
     async def _send(self, message: OutboundMessage, *, is_new: bool) -> None:
         if is_new:
             await self._mark(message, "sending")
-        for wait in (*RECONCILED_AFTER, None):
+        for wait in (*RECONCILE_DELAYS_S, None):
             sent = await self._sent(message)
             await self._mark(message, sent.state, sent.reason)
             self.sends[sent.state] += 1

@@ -7,7 +7,7 @@ from functools import cache
 from denizen.events import Done, LlmEnd, LlmStart, RunEvent, ToolEnd
 from denizen.runtime.clock import Clock
 
-BOUNDS = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, float("inf"))
+BUCKET_BOUNDS_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, float("inf"))
 """Seconds up to which a histogram counts together."""
 Count = tuple[str, str, float]
 """Of what, with which labels, how much."""
@@ -67,8 +67,10 @@ class Metrics:
 def _buckets(name: str, labels: str) -> list[tuple[float, tuple[str, str]]]:
     """What a histogram counts up to each bound, as `Metrics.counts` names it: made once, as each request needs all."""
     others = f"{labels[1:-1]}," if labels else ""
-    names = (*(f"{bound:g}" for bound in BOUNDS[:-1]), "+Inf")
-    return [(bound, (f"{name}_bucket", f'{{{others}le="{le}"}}')) for bound, le in zip(BOUNDS, names, strict=True)]
+    names = (*(f"{bound:g}" for bound in BUCKET_BOUNDS_S[:-1]), "+Inf")
+    return [
+        (bound, (f"{name}_bucket", f'{{{others}le="{le}"}}')) for bound, le in zip(BUCKET_BOUNDS_S, names, strict=True)
+    ]
 
 
 def labelled(labels: Mapping[str, str]) -> str:

@@ -20,9 +20,9 @@ from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 
 LISTENING, REPORTS = "listening", "reports"
 """The subjects: that somebody listens, for all processes; and what workers report, for the gateway."""
-GATHER = 0.05
+BATCH_S = 0.05
 """Seconds for which a worker gathers events, before it sends them together."""
-LONGEST = 7_900
+MAX_PIECE_BYTES = 7_900
 """Bytes of a piece of a report: a server takes less than 8,000, with what is said before it."""
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 _log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class Reporter:
     async def _send_events(self) -> None:
         while True:
             await self._news.wait()
-            await self._clock.sleep(GATHER)
+            await self._clock.sleep(BATCH_S)
             self._news.clear()
             await self.flush()
 
@@ -123,7 +123,7 @@ class Reporter:
             await self.flush_counts()
 
     async def _send(self, report: _Report) -> bool:
-        pieces = [*_split(_ENCODER.encode(report), LONGEST)]
+        pieces = [*_split(_ENCODER.encode(report), MAX_PIECE_BYTES)]
         try:
             await self._side.tell(REPORTS, [f"{at}/{len(pieces)} {piece}" for at, piece in enumerate(pieces, 1)])
         except DenizenError:  # whoever writes to the database says so

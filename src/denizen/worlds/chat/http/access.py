@@ -18,13 +18,13 @@ from denizen.worlds.chat.settings import GatewaySettings
 
 OPEN_ROUTES = frozenset({"/healthz", "/readyz"})
 """Routes that need no token."""
-BURST = 10.0
+BURST_S = 10.0
 """Seconds' worth of requests that may come at once."""
 
-STRANGERS = 0.1
+STRANGER_SHARE = 0.1
 """The part of `gateway.rate` that requests without the token have together, apart from the owner's."""
 
-NOTED_EVERY = 60.0
+LOG_INTERVAL_S = 60.0
 """Seconds between two lines of the log on requests without the token, at least."""
 _HOST = re.compile(r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?")
 _log = logging.getLogger(__name__)
@@ -33,12 +33,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Allowance:
-    """So many requests a second on average, and for a while `BURST` times as many."""
+    """So many requests a second on average, and for a while `BURST_S` times as many."""
 
     def __init__(self, rate: float, clock: Clock) -> None:
         self._rate = rate
         self._clock = clock
-        self._room = self._most = max(rate * BURST, 1.0)
+        self._room = self._most = max(rate * BURST_S, 1.0)
         self._at = clock.monotonic()
 
     def spend(self) -> bool:
@@ -63,7 +63,7 @@ class Access:
         self._token = read_token(home).encode()
         self._settings = settings
         self._owner = Allowance(settings.rate, clock)
-        self._strangers = Allowance(settings.rate * STRANGERS, clock)
+        self._strangers = Allowance(settings.rate * STRANGER_SHARE, clock)
         self._open = set[asyncio.Task[object]]()
         self._clock = clock
         self._refused, self._noted_at = 0, float("-inf")
@@ -123,7 +123,7 @@ class Access:
     def _note_stranger(self, request: web.Request) -> None:
         """Say in the log that somebody came without the token: the first time at once, then once a minute."""
         self._refused += 1
-        if (now := self._clock.monotonic()) - self._noted_at >= NOTED_EVERY:
+        if (now := self._clock.monotonic()) - self._noted_at >= LOG_INTERVAL_S:
             refused = counted(self._refused, "request")
             _log.warning("Refused for a missing or wrong token: %s, the last from %s.", refused, request.remote)
             self._refused, self._noted_at = 0, now

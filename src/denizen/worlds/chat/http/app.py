@@ -27,7 +27,7 @@ from denizen.worlds.chat.http.events import EVENTS, EventLog
 from denizen.worlds.chat.http.requests import GATEWAY, failure, refusal
 from denizen.worlds.chat.ledger import ledger
 
-NOT_AGAIN = {"x-should-retry": "false"}
+NO_RETRY = {"x-should-retry": "false"}
 """Keeps clients of OpenAI's API from saying the same again by themselves: in a session it would be there twice."""
 
 READY_S = 5.0
@@ -79,7 +79,7 @@ def _guard(clock: Clock) -> Any:
             raise  # the client has left
         except Exception as error:  # noqa: BLE001 (the boundary to a client: the others are served on)
             status, why = failure(request, error)
-            return refusal(status, why, NOT_AGAIN if status in {409, 500, 502} else None)
+            return refusal(status, why, NO_RETRY if status in {409, 500, 502} else None)
         finally:
             if route := request.match_info.route.resource:
                 request.app[GATEWAY].metrics.observe(

@@ -28,11 +28,11 @@ from denizen.ports import Schema
 from denizen.text.documents import attached_document, attached_picture
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import event_stream
-from denizen.worlds.chat.http.turns import Conversation, Reply, Said, Thought, answer
+from denizen.worlds.chat.http.turns import ConversationRequest, FinalAnswer, Said, Thought, answer
 
 MODEL = "denizen"
 """The name under which clients ask the agent; others do, too."""
-MAX_BODY = 20_000_000
+MAX_CONVERSATION_BYTES = 20_000_000
 """Bytes of a conversation."""
 
 
@@ -49,7 +49,7 @@ class File(msgspec.Struct):
     file_data: str = ""
 
 
-class Part(File):
+class ContentPart(File):
     """A part of a message: text, or a picture or document in a `data:` URL."""
 
     type: str = "text"
@@ -58,18 +58,18 @@ class Part(File):
     file: File | None = None
 
 
-class Function(msgspec.Struct):
+class FunctionCall(msgspec.Struct):
     """What a call calls: the arguments are JSON text."""
 
     name: str
     arguments: str = "{}"
 
 
-class Call(msgspec.Struct):
+class ChatToolCall(msgspec.Struct):
     """A call of a tool of the caller's."""
 
     id: str
-    function: Function
+    function: FunctionCall
     type: Literal["function"] = "function"
 
 
@@ -77,12 +77,12 @@ class ChatMessage(msgspec.Struct):
     """A message of the conversation."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[Part] | None = None
-    tool_calls: list[Call] | None = None
+    content: str | list[ContentPart] | None = None
+    tool_calls: list[ChatToolCall] | None = None
     tool_call_id: str = ""
 
 
-class FunctionTool(msgspec.Struct):
+class FunctionDefinition(msgspec.Struct):
     """A tool of the caller's."""
 
     name: str
@@ -93,11 +93,11 @@ class FunctionTool(msgspec.Struct):
 class ChatTool(msgspec.Struct):
     """The same, as the API wraps it."""
 
-    function: FunctionTool
+    function: FunctionDefinition
     type: Literal["function"] = "function"
 
 
-class StreamOptions(msgspec.Struct):
+class ChatStreamOptions(msgspec.Struct):
     """What a stream has besides the answer."""
 
     include_usage: bool | None = False
@@ -145,7 +145,7 @@ class ChatRequest(msgspec.Struct):
     messages: list[ChatMessage]
     model: str = MODEL
     stream: bool | None = False
-    stream_options: StreamOptions | None = None
+    stream_options: ChatStreamOptions | None = None
     tools: list[ChatTool] | None = None
     tool_choice: ToolChoice = "auto"
     response_format: TextFormat | None = None
@@ -171,12 +171,12 @@ def _model(request: web.Request) -> dict[str, Any]:
 
 async def post_completion(request: web.Request) -> web.StreamResponse:
     """Answer a conversation."""
-    asked, gateway = await read_body(request, ChatRequest, MAX_BODY), request.app[GATEWAY]
+    asked, gateway = await read_body(request, ChatRequest, MAX_CONVERSATION_BYTES), request.app[GATEWAY]
     given = (asked.tools or []) if calls_allowed(asked.tool_choice) else []
     tools = [schema(tool.function.name, tool.function.description, tool.function.parameters) for tool in given]
     said = await asyncio.to_thread(_said, asked.messages)
     output = asked.response_format.output if asked.response_format else None
-    pieces = answer(gateway, Conversation.of(request, said, tools, output))
+    pieces = answer(gateway, ConversationRequest.of(request, said, tools, output))
     shared = {
         "id": f"chatcmpl-{uuid4().hex}",
         "created": int(gateway.agent.record.clock.now().timestamp()),
@@ -228,11 +228,11 @@ def arguments(text: str) -> dict[str, Any]:
         raise Refused(400, f"The arguments of a call must be a JSON object: {error}.") from error
 
 
-async def last(pieces: Any) -> Reply:
+async def last(pieces: Any) -> FinalAnswer:
     """The reply alone."""
-    found = Reply(text="")
+    found = FinalAnswer(text="")
     async for piece in pieces:
-        if isinstance(piece, Reply):
+        if isinstance(piece, FinalAnswer):
             found = piece
     return found
 
@@ -259,7 +259,7 @@ def _said(messages: Sequence[ChatMessage]) -> list[Said]:
     return said
 
 
-def parts(content: str | Sequence[Part] | None) -> list[UserPart]:
+def parts(content: str | Sequence[ContentPart] | None) -> list[UserPart]:
     """The parts of a user's message; to read documents takes a while.
 
     Raises HTTPException for what is neither text, nor a picture or document in a `data:` URL.
@@ -269,13 +269,13 @@ def parts(content: str | Sequence[Part] | None) -> list[UserPart]:
     return [_part(part) for part in content]
 
 
-def _part(part: Part) -> UserPart:
+def _part(part: ContentPart) -> UserPart:
     if "image" in part.type:
         return from_outside(_image(part))
     return from_outside(_document(part.file or part)) if "file" in part.type else Text(words([part]))
 
 
-def _image(part: Part) -> Image:
+def _image(part: ContentPart) -> Image:
     url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
     media_type, data = _data(url, "picture")
     if not media_type.startswith("image/"):
@@ -307,7 +307,7 @@ def _data(url: str, what: str) -> tuple[str, bytes]:
         raise Refused(400, f"A {what}'s data: URL isn't base64: {error}.") from error
 
 
-def words(content: str | Sequence[Part] | None) -> str:
+def words(content: str | Sequence[ContentPart] | None) -> str:
     """The text of a message. Raises HTTPException where there is more."""
     if content is None or isinstance(content, str):
         return content or ""
@@ -317,11 +317,11 @@ def words(content: str | Sequence[Part] | None) -> str:
 
 
 def _calls(calls: Sequence[ToolCall]) -> dict[str, Any]:
-    shown = [Call(call.id, Function(call.name, msgspec.json.encode(call.args).decode())) for call in calls]
+    shown = [ChatToolCall(call.id, FunctionCall(call.name, msgspec.json.encode(call.args).decode())) for call in calls]
     return {"tool_calls": msgspec.to_builtins(shown)} if calls else {}
 
 
-def _finish(reply: Reply) -> str:
+def _finish(reply: FinalAnswer) -> str:
     return "tool_calls" if reply.calls else "length" if reply.cut else "stop"
 
 

@@ -12,12 +12,12 @@ from aiohttp import web
 from denizen.events import RunEvent
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_number
 
-ROOM = 4_000_000
+MAX_LOG_BYTES = 4_000_000
 """Bytes of events that are kept for those who come back."""
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 
 
-class Reader:
+class EventReader:
     """Somebody who has read up to number `after`; `cut` ends the connection."""
 
     def __init__(self, after: int, cut: Callable[[], None]) -> None:
@@ -32,9 +32,9 @@ class EventLog:
     A reader who is so slow that what it hasn't read is dropped is cut off.
     """
 
-    def __init__(self, start: int, room: int = ROOM) -> None:
+    def __init__(self, start: int, room: int = MAX_LOG_BYTES) -> None:
         self.last = start
-        self.readers: set[Reader] = set()
+        self.readers: set[EventReader] = set()
         self._room = room
         self._size = 0
         self._kept = deque[bytes]()
@@ -89,7 +89,7 @@ async def get_events(request: web.Request) -> web.WebSocketResponse:
         begin = after if log.before <= after <= log.last else log.before
         if after and begin != after:
             await socket.send_json({"gap": {"after": after, "next": begin + 1}})
-        reader = Reader(begin, lambda: request.transport.abort() if request.transport else None)
+        reader = EventReader(begin, lambda: request.transport.abort() if request.transport else None)
         log.readers.add(reader)
         sending = asyncio.create_task(_send(socket, log, reader))
         try:
@@ -101,7 +101,7 @@ async def get_events(request: web.Request) -> web.WebSocketResponse:
     return socket
 
 
-async def _send(socket: web.WebSocketResponse, log: EventLog, reader: Reader) -> None:
+async def _send(socket: web.WebSocketResponse, log: EventLog, reader: EventReader) -> None:
     with suppress(ConnectionError):  # they left
         while True:
             for line in await log.after(reader.after):

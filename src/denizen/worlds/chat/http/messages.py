@@ -14,16 +14,16 @@ from denizen.messages import Document, Image, from_outside
 from denizen.ports import InboundMessage
 from denizen.sessions import SessionKey
 from denizen.text.documents import attached_document, attached_picture
-from denizen.worlds.chat.http.completions import MAX_BODY
+from denizen.worlds.chat.http.completions import MAX_CONVERSATION_BYTES
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_number
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.outbound import ALSO
 from denizen.worlds.chat.ledger.questions import SEEN
-from denizen.worlds.chat.ledger.run_options import Attachment, with_attachments
+from denizen.worlds.chat.ledger.reply_options import Attachment, with_attachments
 
-LONGEST_WAIT = 60.0
+MAX_WAIT_S = 60.0
 """Seconds that a request for replies may wait."""
-MOST_REPLIES = 200
+MAX_REPLIES = 200
 """Replies in one response."""
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -47,7 +47,7 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
 
 async def post_message(request: web.Request) -> web.Response:
     """Accept a message: it is in the inbox, and synced, once this answers."""
-    new = await read_body(request, NewMessage, MAX_BODY)
+    new = await read_body(request, NewMessage, MAX_CONVERSATION_BYTES)
     if not new.content.strip() and not new.media:
         raise Refused(400, "The message is empty: it needs content or media.")
     try:
@@ -91,14 +91,14 @@ async def get_replies(request: web.Request) -> web.Response:
     chat, channel = request.query.get("chat", ""), request.query.get("channel", "http")
     if not chat or channel not in outbound.POLLED:
         raise Refused(400, "`chat` names the chat whose replies are wanted; `channel` is http or cli.")
-    last = int(read_number(request, "last", int, MOST_REPLIES))
+    last = int(read_number(request, "last", int, MAX_REPLIES))
     found = await request.app[GATEWAY].outbox.replies(
         channel,
         chat,
         after=int(read_number(request, "after", int, 2**53)),
-        most=last or MOST_REPLIES,
+        most=last or MAX_REPLIES,
         last=last > 0,
-        wait=read_number(request, "wait", float, LONGEST_WAIT),
+        wait=read_number(request, "wait", float, MAX_WAIT_S),
     )
     replies = [
         {

@@ -11,10 +11,10 @@ from denizen.worlds.chat.http.access import OPEN_ROUTES
 from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.events import get_events
-from denizen.worlds.chat.http.messages import LONGEST_WAIT, MOST_REPLIES, NewMessage, get_replies, post_message
+from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
 from denizen.worlds.chat.http.sessions import get_session, get_sessions
-from denizen.worlds.chat.http.turns import MESSAGE, SESSION
+from denizen.worlds.chat.http.turns import MESSAGE_HEADER, SESSION_HEADER
 
 
 class ErrorDetail(msgspec.Struct):
@@ -37,14 +37,14 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
 }
 _ACCEPTED = frozenset({post_message, post_control})
 _AFTER = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 2**53}}
-_SESSION = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in (SESSION, MESSAGE)]
+_SESSION = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in (SESSION_HEADER, MESSAGE_HEADER)]
 _PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
     get_replies: [
         {"name": "chat", "in": "query", "required": True, "schema": {"type": "string", "minLength": 1}},
         {"name": "channel", "in": "query", "schema": {"enum": ["http", "cli"]}},
         _AFTER,
-        {"name": "last", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MOST_REPLIES}},
-        {"name": "wait", "in": "query", "schema": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT}},
+        {"name": "last", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MAX_REPLIES}},
+        {"name": "wait", "in": "query", "schema": {"type": "number", "minimum": 0, "maximum": MAX_WAIT_S}},
     ],
     get_sessions: [_AFTER],
     get_session: [_AFTER],

@@ -12,7 +12,7 @@ from denizen.errors import DenizenError, SessionError
 from denizen.sessions.key import session_key
 from denizen.worlds.chat.gateway import Gateway
 
-MAX_BODY = 1_000_000
+MAX_BODY_BYTES = 1_000_000
 """Bytes of a request's body, usually."""
 GATEWAY = web.AppKey("gateway", Gateway)
 
@@ -47,7 +47,7 @@ def failure(request: web.Request, error: Exception) -> tuple[int, str]:
             return 500, f"This is a fault of the gateway's ({type(error).__name__}); its log says more."
 
 
-async def read_body(request: web.Request, kind: type[Body], most: int = MAX_BODY) -> Body:
+async def read_body(request: web.Request, kind: type[Body], most: int = MAX_BODY_BYTES) -> Body:
     """The body as JSON of that kind. Raises HTTPException: 400 where it is none, 413 where it has more bytes."""
     try:
         data = await request.clone(client_max_size=most).read()

@@ -11,10 +11,10 @@ from aiohttp import web
 from denizen.entries import SystemEntry
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
 from denizen.worlds.chat.http.completions import (
-    MAX_BODY,
+    MAX_CONVERSATION_BYTES,
     MODEL,
-    FunctionTool,
-    Part,
+    ContentPart,
+    FunctionDefinition,
     TextFormat,
     ToolChoice,
     arguments,
@@ -25,8 +25,8 @@ from denizen.worlds.chat.http.completions import (
     words,
 )
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
-from denizen.worlds.chat.http.stream import EventStream, event_stream
-from denizen.worlds.chat.http.turns import SESSION, Conversation, Reply, Said, Thought, answer
+from denizen.worlds.chat.http.stream import SseResponse, event_stream
+from denizen.worlds.chat.http.turns import SESSION_HEADER, ConversationRequest, FinalAnswer, Said, Thought, answer
 
 
 class ResponseItem(msgspec.Struct):
@@ -34,14 +34,14 @@ class ResponseItem(msgspec.Struct):
 
     type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
     role: Literal["system", "developer", "user", "assistant"] = "user"
-    content: str | list[Part] | None = None
+    content: str | list[ContentPart] | None = None
     call_id: str = ""
     name: str = ""
     arguments: str = "{}"
-    output: str | list[Part] = ""
+    output: str | list[ContentPart] = ""
 
 
-class ResponseTool(FunctionTool):
+class ResponseTool(FunctionDefinition):
     """A tool of the caller's."""
 
     type: Literal["function"] = "function"
@@ -68,16 +68,18 @@ class ResponseRequest(msgspec.Struct):
 
 async def post_response(request: web.Request) -> web.StreamResponse:
     """Answer a conversation."""
-    asked, gateway = await read_body(request, ResponseRequest, MAX_BODY), request.app[GATEWAY]
+    asked, gateway = await read_body(request, ResponseRequest, MAX_CONVERSATION_BYTES), request.app[GATEWAY]
     if asked.previous_response_id:
-        raise Refused(400, f"No responses are kept here. Send the whole conversation, or name a session: {SESSION}.")
+        raise Refused(
+            400, f"Responses aren't stored. Send the whole conversation, or name a session: {SESSION_HEADER}."
+        )
     given = (asked.tools or []) if calls_allowed(asked.tool_choice) else []
     tools = [schema(tool.name, tool.description, tool.parameters) for tool in given]
     said = await asyncio.to_thread(_said, asked.input)
     if asked.instructions:
         said.insert(0, SystemEntry(text=asked.instructions, by_operator=True))
     output = asked.text.format.output if asked.text and asked.text.format else None
-    pieces = answer(gateway, Conversation.of(request, said, tools, output))
+    pieces = answer(gateway, ConversationRequest.of(request, said, tools, output))
     response: dict[str, Any] = {
         "id": f"resp_{uuid4().hex}",
         "object": "response",
@@ -102,7 +104,7 @@ async def post_response(request: web.Request) -> web.StreamResponse:
     return stream.response
 
 
-async def _send(stream: EventStream, response: dict[str, Any]) -> None:
+async def _send(stream: SseResponse, response: dict[str, Any]) -> None:
     output, words, number = list[dict[str, Any]](), "", 0
     thought: dict[str, Any] | None = None
     message: dict[str, Any] | None = None
@@ -158,17 +160,17 @@ async def _send(stream: EventStream, response: dict[str, Any]) -> None:
         await send("incomplete" if piece.cut else "completed", response=_completed(response, piece, output))
 
 
-def _completed(response: dict[str, Any], reply: Reply, output: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _completed(response: dict[str, Any], reply: FinalAnswer, output: Sequence[dict[str, Any]]) -> dict[str, Any]:
     ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}} if reply.cut else {}
     return {**response, "status": "completed", "output": output, "usage": _usage(reply.usage), **ended}
 
 
-def _output(reply: Reply) -> list[dict[str, Any]]:
+def _output(reply: FinalAnswer) -> list[dict[str, Any]]:
     thoughts = [_reasoning(*reply.thoughts)] if reply.thoughts else []
     return [*thoughts, *([_message(reply.text)] if reply.text else []), *_calls(reply)]
 
 
-def _calls(reply: Reply) -> list[dict[str, Any]]:
+def _calls(reply: FinalAnswer) -> list[dict[str, Any]]:
     return [
         {
             "type": "function_call",

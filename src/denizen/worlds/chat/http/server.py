@@ -19,9 +19,9 @@ from denizen.worlds.chat.http.access import ACCESS
 from denizen.worlds.chat.http.connections import IDLE_S, protocol_log
 from denizen.worlds.chat.http.token import read_token
 
-SHORTEST_TOKEN = 20
+MIN_TOKEN_CHARS = 20
 """Characters of a token that is good enough for others to guess at."""
-_CLOSING = 2.0
+_CLOSE_TIMEOUT_S = 2.0
 """Seconds that open requests have to end when the gateway stops."""
 
 
@@ -63,7 +63,7 @@ def _check_token(home: Path, host: str) -> None:
         is_here = host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         is_here = False
-    if not is_here and len(read_token(home)) < SHORTEST_TOKEN:
+    if not is_here and len(read_token(home)) < MIN_TOKEN_CHARS:
         raise ConfigError(
             f"At {host} others can reach the gateway, and the token in {home / 'token'} is too short for that. "
             "Make a new one: denizen gateway --rotate-token"
@@ -80,7 +80,7 @@ async def listening(gateway: Gateway, home: Path, *, host: str, port: int) -> As
         access_log=None,
         logger=protocol_log(),
         keepalive_timeout=IDLE_S,
-        shutdown_timeout=_CLOSING,
+        shutdown_timeout=_CLOSE_TIMEOUT_S,
         handler_cancellation=True,
     )
     await runner.setup()

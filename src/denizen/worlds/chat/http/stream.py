@@ -10,18 +10,18 @@ from aiohttp import web
 
 from denizen.events import Withdrawn
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, failure
-from denizen.worlds.chat.http.turns import Pieces, Reply, Thought
+from denizen.worlds.chat.http.turns import FinalAnswer, Pieces, Thought
 
 WITHDRAWN = "The answer broke off, and the agent began it anew. Ask without `stream`, or again."
 
-QUIET = 15.0
+KEEPALIVE_S = 15.0
 """Seconds of silence after which a comment is sent, so that no proxy takes the connection for dead."""
 
 
 @asynccontextmanager
-async def event_stream(request: web.Request, pieces: Pieces) -> AsyncGenerator["EventStream"]:
+async def event_stream(request: web.Request, pieces: Pieces) -> AsyncGenerator["SseResponse"]:
     """A stream about `pieces`. What fails before it has begun is a plain refusal, what fails later an event."""
-    stream = EventStream(request, pieces)
+    stream = SseResponse(request, pieces)
     comments = asyncio.create_task(stream.fill_silence())
     try:
         await stream.begin()
@@ -39,7 +39,7 @@ async def event_stream(request: web.Request, pieces: Pieces) -> AsyncGenerator["
         await pieces.aclose()
 
 
-class EventStream:
+class SseResponse:
     """Server-sent events about `pieces`."""
 
     def __init__(self, request: web.Request, pieces: Pieces) -> None:
@@ -48,7 +48,7 @@ class EventStream:
         )
         self._request = request
         self._source = pieces
-        self._first: str | Thought | Withdrawn | Reply | Exception | None = None
+        self._first: str | Thought | Withdrawn | FinalAnswer | Exception | None = None
         self._written = 0
 
     async def begin(self) -> None:
@@ -66,17 +66,17 @@ class EventStream:
         clock = self._request.app[GATEWAY].agent.record.clock
         while True:
             before = self._written
-            await clock.sleep(QUIET)
+            await clock.sleep(KEEPALIVE_S)
             if self._written == before:
                 await self.response.prepare(self._request)
                 await self.write(b": no news yet\n\n")
 
     @property
-    def pieces(self) -> AsyncIterator[str | Thought | Reply]:
+    def pieces(self) -> AsyncIterator[str | Thought | FinalAnswer]:
         """The thoughts and the text as they come, and at last the reply."""
         return self._pieces()
 
-    async def _pieces(self) -> AsyncGenerator[str | Thought | Reply]:
+    async def _pieces(self) -> AsyncGenerator[str | Thought | FinalAnswer]:
         piece = self._first
         while piece is not None:
             if isinstance(piece, Withdrawn):

@@ -27,11 +27,11 @@ from denizen.worlds.chat.gateway import MAX_KEY_CHARS, Gateway
 from denizen.worlds.chat.http.follow import Retold, follow
 from denizen.worlds.chat.http.requests import Refused
 from denizen.worlds.chat.ledger import ledger, outbound, questions
-from denizen.worlds.chat.ledger.run_options import RunOptions, reply_text, with_attachments
+from denizen.worlds.chat.ledger.reply_options import ReplyOptions, reply_text, with_attachments
 from denizen.worlds.chat.turns import caller
 from denizen.worlds.commands import split_command, without_escape
 
-SESSION, MESSAGE, REPEATED = "Denizen-Session", "Idempotency-Key", "X-Stainless-Retry-Count"
+SESSION_HEADER, MESSAGE_HEADER, RETRY_HEADER = "Denizen-Session", "Idempotency-Key", "X-Stainless-Retry-Count"
 """The headers that name a session and a message in it, and with which official SDKs count how often they repeat it."""
 NOBODY_ASKED = "nobody can be asked here: the request names no session"
 
@@ -39,7 +39,7 @@ Said = UserMessage | AssistantMessage | ToolResult | SystemEntry
 """A message of the conversation that a caller brings."""
 
 
-class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+class ConversationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller sends: all that was said, their tools, and the session that it belongs to (empty: to none).
 
     `output` is what the answer must be, if not text.
@@ -61,15 +61,15 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
         said: Sequence[Said],
         tools: Sequence[Schema],
         output: Output | None = None,
-    ) -> "Conversation":
+    ) -> "ConversationRequest":
         """What a request brings, with what its headers say of it."""
         named = request.headers.get
-        is_repeated = named(REPEATED, "0") != "0"
-        session, message_id = named(SESSION, ""), named(MESSAGE, "")
+        is_repeated = named(RETRY_HEADER, "0") != "0"
+        session, message_id = named(SESSION_HEADER, ""), named(MESSAGE_HEADER, "")
         return cls(said=said, tools=tools, output=output, session=session, id=message_id, is_repeated=is_repeated)
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class FinalAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What it came to: all the text, the thoughts by model call, the calls that the caller is to run, what it took."""
 
     text: str
@@ -85,7 +85,7 @@ class Thought(msgspec.Struct, frozen=True):
     text: str
 
 
-Pieces = AsyncGenerator[str | Thought | Withdrawn | Reply]
+Pieces = AsyncGenerator[str | Thought | Withdrawn | FinalAnswer]
 """The thoughts and the text as they come, what of it doesn't count after all, and at last the reply."""
 
 
@@ -129,7 +129,7 @@ class _Text:
         self._said, self._ahead, self.gap = [kept], said[len(kept) :] + self._ahead, ""
 
 
-async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
+async def answer(gateway: Gateway, conversation: ConversationRequest) -> Pieces:
     """Answer the end of a conversation. Raises HTTPException for one that can't be answered, or wasn't."""
     own = {tool.name for tool in gateway.agent.record.tools}
     if taken := own.intersection(tool.name for tool in conversation.tools):
@@ -165,7 +165,7 @@ async def answer(gateway: Gateway, conversation: Conversation) -> Pieces:
                     if unsaid := text.unsaid():
                         yield Withdrawn(unsaid)
                     thought = [*filter(None, thoughts)]
-                    yield Reply(text=str(text), thoughts=thought, calls=calls, usage=result.usage, cut=cut)
+                    yield FinalAnswer(text=str(text), thoughts=thought, calls=calls, usage=result.usage, cut=cut)
 
 
 def _last_words(result: RunResult, said: str) -> str:
@@ -188,10 +188,10 @@ def _waiting(result: RunResult, names: set[str]) -> list[ToolCall]:
 # In a session
 
 
-async def _in_session(gateway: Gateway, conversation: Conversation) -> AsyncGenerator[RunEvent | Retold]:
+async def _in_session(gateway: Gateway, conversation: ConversationRequest) -> AsyncGenerator[RunEvent | Retold]:
     """Append what was said after the agent's last message, and run the turn in the order of the session."""
     if conversation.output:
-        raise Refused(400, f"A JSON answer needs a request without {SESSION}.")
+        raise Refused(400, f"A JSON answer needs a request without {SESSION_HEADER}.")
     key, said = _key(conversation.session), conversation.said
     start = next((at for at in range(len(said), 0, -1) if isinstance(said[at - 1], AssistantMessage)), 0)
     new = said[start:]
@@ -267,7 +267,7 @@ def _after_results(entries: Sequence[AnyEntry], message_id: str, results: set[st
     return after
 
 
-def _message(key: SessionKey, conversation: Conversation, said: Sequence[Said]) -> tuple[InboundMessage, bool]:
+def _message(key: SessionKey, conversation: ConversationRequest, said: Sequence[Said]) -> tuple[InboundMessage, bool]:
     """What users say, as one message, and whether something is attached to it."""
     parts = _parts([each for each in said if isinstance(each, UserMessage)])
     text = "".join(part.text for part in parts if isinstance(part, Text))
@@ -276,7 +276,7 @@ def _message(key: SessionKey, conversation: Conversation, said: Sequence[Said]) 
     if conversation.id:
         named = f"{key} {conversation.id}".encode(errors="surrogateescape")
         message = replace(message, id=hashlib.sha256(named).hexdigest())
-    return RunOptions(send_response=False).put_in(caller.offer(message, conversation.tools)), bool(attached)
+    return ReplyOptions(send_response=False).put_in(caller.offer(message, conversation.tools)), bool(attached)
 
 
 def _parts(said: Sequence[UserMessage]) -> list[UserPart]:
@@ -297,7 +297,7 @@ def _key(session: str) -> SessionKey:
     if len(str(key)) > MAX_KEY_CHARS:
         raise Refused(
             400,
-            f"{SESSION} is too long: percent-encoded, its key may have {MAX_KEY_CHARS:,} characters. Shorten the name.",
+            f"{SESSION_HEADER} is too long: at most {MAX_KEY_CHARS:,} characters, percent-encoded. Shorten the name.",
         )
     return key
 
@@ -334,7 +334,7 @@ async def _put(gateway: Gateway, message: InboundMessage, instructions: str) -> 
 # In none
 
 
-async def _alone(gateway: Gateway, conversation: Conversation) -> AsyncGenerator[RunEvent]:
+async def _alone(gateway: Gateway, conversation: ConversationRequest) -> AsyncGenerator[RunEvent]:
     """A turn after all that was said, in a session that is forgotten with it."""
     record = gateway.agent.record
     store = MemoryStore(clock=record.clock, redactor=record.redactor)

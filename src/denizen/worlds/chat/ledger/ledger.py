@@ -12,7 +12,7 @@ import msgspec
 from denizen.config.redact import map_text, whole_characters
 from denizen.ports import Answer, Control, FollowUp, InboundMessage, Interrupt, Steer, Stop
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.ledger.run_options import RunOptions
+from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 from denizen.worlds.chat.settings import WhenBusy
 
 VERSION = 1
@@ -140,7 +140,7 @@ def _is_for_the_chat(db: LedgerConnection, session_key: str) -> bool:
     row = db.execute(
         "SELECT message FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked')", [session_key]
     ).fetchone()
-    return row is None or RunOptions.of(_inbound(row[0])).send_response
+    return row is None or ReplyOptions.of(_inbound(row[0])).send_response
 
 
 def put_few(db: LedgerConnection, message: InboundMessage, parent: str, most: int) -> bool:

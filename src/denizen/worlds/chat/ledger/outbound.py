@@ -22,7 +22,7 @@ from denizen.worlds.chat.ledger.ledger import (
     to_json,
 )
 from denizen.worlds.chat.ledger.questions import CALL, MAX_ID_CHARS, with_word
-from denizen.worlds.chat.ledger.run_options import RunOptions
+from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 
 OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
 """`kept` isn't sent: whoever asked reads it here."""
@@ -34,7 +34,7 @@ ALSO = "also_in_reply_to"
 """What a reply's metadata call the messages that its turn heard while it ran."""
 
 
-class Reply(NamedTuple):
+class OutboxRow(NamedTuple):
     """A row of the outbox."""
 
     seq: int
@@ -104,26 +104,28 @@ def apology(message: InboundMessage, why: str) -> OutboundMessage:
     return reply_to(message, f"I could not answer this message. {why}")
 
 
-def replies(db: LedgerConnection, channel: str, chat: str, after: int, most: int, *, last: bool = False) -> list[Reply]:
+def replies(
+    db: LedgerConnection, channel: str, chat: str, after: int, most: int, *, last: bool = False
+) -> list[OutboxRow]:
     """What was sent to a chat, or is to be, after number `after`: the first so many of them, or the `last`."""
     rows = db.execute(
         "SELECT seq, message, state, reason FROM outbox WHERE channel = ? AND chat = ? "  # noqa: S608 (the order is ours)
         f"AND seq > ? AND state <> 'kept' ORDER BY seq {'DESC' if last else 'ASC'} LIMIT ?",
         [channel, bounded(chat, MAX_ID_CHARS), after, most],
     ).fetchall()
-    return [Reply(seq, _outbound(message), state, reason) for seq, message, state, reason in sorted(rows)]
+    return [OutboxRow(seq, _outbound(message), state, reason) for seq, message, state, reason in sorted(rows)]
 
 
-def unsent(db: LedgerConnection) -> list[Reply]:
+def unsent(db: LedgerConnection) -> list[OutboxRow]:
     """The first message of each chat that is to be sent."""
     rows = db.execute(
         "SELECT seq, message, state, reason FROM outbox WHERE state IN ('pending', 'sending') "
         "ORDER BY channel, chat, seq"
     ).fetchall()
-    first: dict[tuple[str, str], Reply] = {}
+    first: dict[tuple[str, str], OutboxRow] = {}
     for seq, encoded, state, reason in rows:
         message = _outbound(encoded)
-        first.setdefault((message.channel, message.chat), Reply(seq, message, state, reason))
+        first.setdefault((message.channel, message.chat), OutboxRow(seq, message, state, reason))
     return [*first.values()]
 
 
@@ -163,7 +165,7 @@ def put_command(
         words = "Approved." if given.allow else "Denied."
     else:
         return True
-    reply = replace(reply_to(message, words), send=RunOptions.of(message).send_response)
+    reply = replace(reply_to(message, words), send=ReplyOptions.of(message).send_response)
     add_outbound(db, reply)
     return True
 

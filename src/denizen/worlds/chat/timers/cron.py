@@ -22,13 +22,13 @@ from denizen.worlds.chat.ledger.database import Database, wait_for_event_or
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.settings import CronSettings, Missed
 
-LATE = 60.0
+MISSED_AFTER_S = 60.0
 """Seconds after which a run that hasn't begun is missed."""
-LEAST = 10.0
+MIN_INTERVAL_S = 10.0
 """Seconds between two runs, at least."""
 Kind = Literal["at", "every", "cron"]
 UNSCHEDULABLE = (ValueError, LookupError, OSError, OverflowError)
-"""What `Job.next` raises for a time, an interval, an expression or a zone that is none."""
+"""What `CronJob.next` raises for a time, an interval, an expression or a zone that is none."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _ALIASES = {
     "@hourly": "0 * * * *",
@@ -43,7 +43,7 @@ _EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd])[a-z]*\s*", re.IGNORECASE)
 _log = logging.getLogger(__name__)
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CronJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is to be done, and when: `at` an ISO time, `every` so many seconds, or by a `cron` expression.
 
     `zone` is the name of a time zone (empty: the user's). Its results go to `chat` of `channel`, whose session is
@@ -106,7 +106,7 @@ class Cron:
             self._database.ring()
             await wait_for_event_or(self._bell, due, self._clock)
 
-    async def add(self, job: Job, due: datetime) -> None:
+    async def add(self, job: CronJob, due: datetime) -> None:
         """Keep a job; one of an id that is there already is that one. Raises ToolRefused where there are too many."""
 
         def add(db: LedgerConnection) -> None:
@@ -117,7 +117,7 @@ class Cron:
         await self._database.run(add)
         self._bell.set()
 
-    async def jobs(self) -> Sequence[tuple[Job, datetime | None]]:
+    async def jobs(self) -> Sequence[tuple[CronJob, datetime | None]]:
         """The jobs, and when each runs next (None: it is disabled)."""
         rows = await self._database.read(ledger.jobs)
         return [(_job(text), None if due is None else datetime.fromtimestamp(due, UTC)) for text, due in rows]
@@ -146,7 +146,7 @@ class Cron:
         """Begin the runs that are due; when the next one is."""
         now = self._clock.now()
         before, self._offset = self._offset, now.timestamp() - self._clock.monotonic()
-        if before - self._offset > LATE:  # it was set back, or may have been before the first look
+        if before - self._offset > MISSED_AFTER_S:  # it was set back, or may have been before the first look
             self._bring_forward(db, now)
         for text, due in ledger.jobs(db):
             if due is None or due > now.timestamp():
@@ -180,9 +180,9 @@ class Cron:
             if due and following and following.timestamp() < due:
                 ledger.set_due(db, job.id, following.timestamp())
 
-    def _why_not(self, db: LedgerConnection, job: Job, late: float) -> str:
+    def _why_not(self, db: LedgerConnection, job: CronJob, late: float) -> str:
         """Why a run doesn't begin; empty: it does."""
-        if late > LATE and job.missed == "skip":
+        if late > MISSED_AFTER_S and job.missed == "skip":
             return f"it was due {late:.0f} s ago"
         if ledger.is_busy(db, job.session_key, _run_id(job)):
             return "its last run isn't over"
@@ -229,7 +229,7 @@ def cron_tool(cron: Cron) -> Tool:
             raise ToolRefused("a job needs `text` and `when`")
         if not (turn.channel and turn.chat):
             raise ToolRefused("this turn has no chat that the job's replies could go to")
-        new = Job(
+        new = CronJob(
             id=hashlib.sha256(f"{turn.session_key} {turn.call_id} {text} {when}".encode()).hexdigest()[:8],
             name=name or text.strip().partition("\n")[0][:40],
             text=text,
@@ -259,7 +259,7 @@ def cron_tool(cron: Cron) -> Tool:
     return schedule
 
 
-def _message(job: Job, due: float) -> InboundMessage:
+def _message(job: CronJob, due: float) -> InboundMessage:
     """The message that has a run of the job done: one for each time."""
     at = datetime.fromtimestamp(due, UTC)
     own = str(SessionKey(job.id, channel="cron"))
@@ -273,7 +273,7 @@ def _message(job: Job, due: float) -> InboundMessage:
     )
 
 
-def _run_id(job: Job) -> str:
+def _run_id(job: CronJob) -> str:
     """What the ids of its runs begin with."""
     return f"cron:{job.id}:"
 
@@ -281,8 +281,8 @@ def _run_id(job: Job) -> str:
 def _seconds(interval: str) -> float:
     match = _EVERY.fullmatch(interval)
     seconds = float(match[1]) * _UNITS[match[2].lower()] if match else 0.0
-    if seconds < LEAST:
-        raise ValueError(f"not an interval of {LEAST:.0f} s or more, such as 30m, 2h or 1d")
+    if seconds < MIN_INTERVAL_S:
+        raise ValueError(f"not an interval of {MIN_INTERVAL_S:.0f} s or more, such as 30m, 2h or 1d")
     return seconds
 
 
@@ -299,15 +299,15 @@ def _next_match(expression: str, after: datetime, zone: tzinfo | None) -> dateti
     return None
 
 
-def _job(text: str) -> Job:
-    return msgspec.json.decode(text, type=Job)
+def _job(text: str) -> CronJob:
+    return msgspec.json.decode(text, type=CronJob)
 
 
 def _shown(at: datetime, zone: tzinfo | None) -> str:
     return f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
 
 
-def _listed(jobs: Sequence[tuple[Job, datetime | None]], zone: tzinfo | None) -> str:
+def _listed(jobs: Sequence[tuple[CronJob, datetime | None]], zone: tzinfo | None) -> str:
     lines = [
         f"{job.id}  {job.kind} {job.when}{job.zone and f' ({job.zone})'}  "
         f"{f'next {_shown(due, zone)}' if due else 'disabled'}  for {job.channel}:{job.chat}  {job.name}"

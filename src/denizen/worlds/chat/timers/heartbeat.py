@@ -25,9 +25,9 @@ CHANNEL = "heartbeat"
 """The channel of its session, and of beats whose words go nowhere."""
 OK = "HEARTBEAT_OK"
 """The reply that is not sent."""
-LATE = 60.0
+MISSED_AFTER_S = 60.0
 """Seconds after which a beat is missed, and not made up."""
-MOST = 50_000
+MAX_FILE_CHARS = 50_000
 """Characters of the file that are read."""
 _KEY = str(SessionKey("main", channel=CHANNEL))
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -63,14 +63,14 @@ class Heartbeat:
             now = self._clock.now().timestamp()
             beat = (now // step + 1) * step
             await sleep_until(beat, self._clock)
-            if 0 <= self._clock.now().timestamp() - beat <= LATE:
+            if 0 <= self._clock.now().timestamp() - beat <= MISSED_AFTER_S:
                 await self._beat(datetime.fromtimestamp(beat, UTC))
 
     async def _beat(self, at: datetime) -> None:
         local = at.astimezone(self._zone)
         if not is_active(self._settings.active, local.time()):
             return
-        tasks = (await asyncio.to_thread(self._session_files.text, self._file))[:MOST]
+        tasks = (await asyncio.to_thread(self._session_files.text, self._file))[:MAX_FILE_CHARS]
         if is_blank(tasks):
             return
         channel, chat = self._last_chat()

@@ -27,14 +27,14 @@ from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database, LedgerError, TurnClaimer, wait_for_event_or
 from denizen.worlds.chat.ledger.ledger import ArrivedControl, Claim, LedgerConnection
 from denizen.worlds.chat.ledger.outbound import OutboxState
-from denizen.worlds.chat.ledger.run_options import RunOptions
+from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 from denizen.worlds.chat.settings import WhenBusy
 
 Said = OutboundMessage | InboundMessage | None
 """What a turn comes to: a message to a chat, one to another session, or nothing."""
-DEATHS = 25
+MAX_DEATHS = 25
 """How often the process may die over a message before it is given up."""
-HELD_WAIT = 5.0
+HELD_RETRY_S = 5.0
 """Seconds before a message is tried again whose session is open elsewhere, or can't be written now."""
 _log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class LedgerQueue:
         self._clock = clock
         self._attempts = attempts
         self._retry_after = retry_after
-        self._longest_wait = max(HELD_WAIT, retry_after * 2 ** max(attempts - 2, 0))
+        self._longest_wait = max(HELD_RETRY_S, retry_after * 2 ** max(attempts - 2, 0))
         self._turns = turns
         self._when_busy = when_busy or {}
         self._explain = explain
@@ -216,20 +216,20 @@ class LedgerQueue:
     async def _run(self, turn: LedgerTurn, handler: TurnHandler) -> None:
         claim, message, heard = turn.claim, turn.message, turn.heard
         try:
-            if claim.deaths >= DEATHS:
+            if claim.deaths >= MAX_DEATHS:
                 raise DenizenError(f"The program ended {claim.deaths} times while it worked on it.")
             outcome = await handler(turn)
             if isinstance(outcome, OutboundMessage):
                 turn.heard_before(outcome.metadata.get(outbound.ALSO, ()))
         except (SessionUnavailable, LedgerError) as error:
             _log.info("Message %s waits: %s", message.id, error)
-            due = self._clock.now().timestamp() + HELD_WAIT
+            due = self._clock.now().timestamp() + HELD_RETRY_S
             await self._settle(message, lambda db: ledger.retry(db, claim, heard, due, failed=False))
             return
         except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
             why, failures = whole_characters(self._explain(error)), claim.failures + 1
             is_final = isinstance(error, ModelError) and error.refuses_content
-            if failures < self._attempts and claim.deaths < DEATHS and not is_final:
+            if failures < self._attempts and claim.deaths < MAX_DEATHS and not is_final:
                 _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
                 due = self._clock.now().timestamp() + self._retry_after * 2 ** (failures - 1)
                 await self._settle(message, lambda db: ledger.retry(db, claim, heard, due))
@@ -237,7 +237,7 @@ class LedgerQueue:
             _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
             sent = _also(self._apology(message, why), heard)
             state: OutboxState = "failed" if message.channel in outbound.POLLED else "pending"
-            if not RunOptions.of(message).send_response:
+            if not ReplyOptions.of(message).send_response:
                 state = "kept"
             give_up = partial(ledger.finish, turn=claim, heard=heard, state="failed", reason=why)
             await self._settle(message, give_up, sent, state, over="failed")

@@ -16,7 +16,7 @@ from denizen.tools.function import FunctionTool, tool
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database
 
-MOST = 5
+MAX_RUNNING = 5
 """How many subagents of one session work in the background."""
 _SPAWNED = "denizen.spawned"
 
@@ -65,8 +65,8 @@ def spawn_tool(database: Database) -> FunctionTool:
             },
             id=f"{turn.session_key}:{work}",
         )
-        if not await database.run(partial(ledger.put_few, message=message, parent=turn.session_key, most=MOST)):
-            raise ToolRefused(f"{MOST} of your subagents work in the background; wait until one is done")
+        if not await database.run(partial(ledger.put_few, message=message, parent=turn.session_key, most=MAX_RUNNING)):
+            raise ToolRefused(f"{MAX_RUNNING} of your subagents work in the background; wait until one is done")
         database.ring()
         return ToolResult("", "", [Text("It works in the background; its result will be in this chat.")], is_async=True)
 

@@ -15,11 +15,11 @@ from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, StateEntr
 from denizen.errors import DenizenError
 from denizen.ports import SURELY_HELD, Session
 
-MOST_MESSAGES = 20
+MAX_MESSAGES = 20
 """Messages of the user and replies after which a session is summarised."""
-FULL = 0.75
+FULL_SHARE = 0.75
 """The part of the model's window that is filled when it is, however few they are."""
-SECONDS = 120.0
+TIMEOUT_S = 120.0
 """The longest time that a summary may take."""
 _log = logging.getLogger(__name__)
 
@@ -58,11 +58,11 @@ class Summaries:
 async def _entry(agent: AgentRecord, session: Session) -> CompactionEntry | StateEntry:
     """The summary, or the entry which says that there is none: the next is made when the session is longer."""
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(TIMEOUT_S):
             if entry := await compaction(agent, session, Listener()):
                 return entry
     except TimeoutError:
-        _log.warning("Session %s is not summarised: it takes more than %g s.", session.key, SECONDS)
+        _log.warning("Session %s is not summarised: it takes more than %g s.", session.key, TIMEOUT_S)
     except DenizenError as error:
         _log.warning("Session %s is not summarised: %s", session.key, error)
     turn = Turn(agent, session, Listener(), TurnOptions())
@@ -70,13 +70,13 @@ async def _entry(agent: AgentRecord, session: Session) -> CompactionEntry | Stat
 
 
 def _is_long(agent: AgentRecord, session: Session) -> bool:
-    if _messages_seen(session.entries) > MOST_MESSAGES:
+    if _messages_seen(session.entries) > MAX_MESSAGES:
         return True
     turn = Turn(agent, session, Listener(), TurnOptions())
     tokens = turn.context.tokens(view := turn.view())
     if tokens < turn.state.unsummarised * TRY_AGAIN:
         return False
-    return tokens > FULL * SURELY_HELD and tokens > FULL * view.window
+    return tokens > FULL_SHARE * SURELY_HELD and tokens > FULL_SHARE * view.window
 
 
 def _messages_seen(entries: Sequence[AnyEntry]) -> int:

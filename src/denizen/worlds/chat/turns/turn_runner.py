@@ -35,16 +35,16 @@ from denizen.worlds.chat.events.metrics import Metrics
 from denizen.worlds.chat.events.relay import TurnEvent
 from denizen.worlds.chat.ledger import ledger, outbound, questions
 from denizen.worlds.chat.ledger.database import LedgerError
-from denizen.worlds.chat.ledger.run_options import RunOptions, parts_of, reply_text
+from denizen.worlds.chat.ledger.reply_options import ReplyOptions, parts_of, reply_text
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.heartbeat import BEAT, reply_of, start_of
 from denizen.worlds.chat.turns import caller, commands, spawn
-from denizen.worlds.chat.turns.queue import HELD_WAIT
+from denizen.worlds.chat.turns.queue import HELD_RETRY_S
 from denizen.worlds.chat.turns.summaries import Summaries
 from denizen.worlds.server_prompts import prompt_said
 from denizen.worlds.world import AgentHandle
 
-LONG_WAIT = 5.0
+NOTICE_DELAY_S = 5.0
 """Seconds before the model is asked again from which on the chat is told."""
 
 _log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class TurnRunner:
 
     async def run(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
         """Run the turn of a message: its reply, a subagent's report, or the question that it waits with."""
-        message, run = turn.message, RunOptions.of(turn.message)
+        message, run = turn.message, ReplyOptions.of(turn.message)
         async with self._opened(message.session_key) as session:
             if message.channel == ledger.SYSTEM:
                 await _keep(session, message)
@@ -177,7 +177,7 @@ class TurnRunner:
                         await session.append(entry)
                 break
             except SessionUnavailable:  # held by a turn that opens or closes it just now, or by another worker
-                await self._agent.record.clock.sleep(HELD_WAIT)
+                await self._agent.record.clock.sleep(HELD_RETRY_S)
         if isinstance(entry, CompactionEntry):
             self._listeners.tell(TurnEvent(key, "", 0, 0, 0, Compacted(entry.old_count, entry.new_count)))
 
@@ -215,8 +215,8 @@ class TurnRunner:
         if isinstance(event, Notice):
             level = logging.getLevelNamesMapping()[event.level.upper()]
             _log.log(level, "%s: %s", message.session_key, self._agent.record.redact(event.text))
-        waits_for_reply = ledger.ORIGIN not in message.metadata and RunOptions.of(message).send_response
-        if isinstance(event, Retry) and event.delay >= LONG_WAIT and waits_for_reply:
+        waits_for_reply = ledger.ORIGIN not in message.metadata and ReplyOptions.of(message).send_response
+        if isinstance(event, Retry) and event.delay >= NOTICE_DELAY_S and waits_for_reply:
             telling = asyncio.create_task(self._tell_chat(message, event))
             self._telling.add(telling)
             telling.add_done_callback(self._telling.discard)

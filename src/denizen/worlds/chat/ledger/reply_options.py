@@ -14,7 +14,7 @@ _RUN, _ATTACHED = "denizen.run", "denizen.images"
 Attachment = Image | Document
 
 
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReplyOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How one message is answered.
 
     Without `history` the model sees nothing of earlier turns; `default_response` stands in for an empty reply; without
@@ -28,7 +28,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     enable_summary: bool = True
 
     @classmethod
-    def of(cls, message: InboundMessage) -> "RunOptions":
+    def of(cls, message: InboundMessage) -> "ReplyOptions":
         """Those that a message came with."""
         return msgspec.convert(message.metadata.get(_RUN, {}), cls)
 
