@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "denizen"
 STILL_DUPLICATED = frozenset(
     {
         "Attempt",
+        "Call",
         "Command",
         "Connection",
         "Delta",
@@ -21,9 +22,12 @@ STILL_DUPLICATED = frozenset(
         "Options",
         "Origin",
         "Output",
+        "Part",
         "Profile",
         "Prompt",
+        "Reader",
         "Reference",
+        "Reply",
         "Request",
         "Rule",
         "Simple",
