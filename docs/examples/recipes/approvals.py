@@ -1,6 +1,6 @@
 """A person's approval over HTTP: a turn that must ask is parked, and goes on when the answer is posted."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from denizen import Agent
 from denizen.errors import DenizenError
 from denizen.events import RunEvent, TurnParked
-from denizen.ports import Answer, Ask, Control, Parked
+from denizen.ports import Answer, Ask, NoControls, Parked
 
 
 class Decision(BaseModel):
@@ -21,7 +21,7 @@ class Decision(BaseModel):
     reason: str = ""
 
 
-class WebHost:
+class WebHost(NoControls):
     """Passes on the answer that was posted, if it is to the question that is asked, and remembers an open question."""
 
     def __init__(self, decision: Decision | None = None) -> None:
@@ -32,10 +32,6 @@ class WebHost:
         """Keep the question that parked the turn."""
         if isinstance(event, TurnParked):
             self.open = event
-
-    def controls(self) -> Sequence[Control]:
-        """Nothing is said while the turn runs."""
-        return []
 
     async def ask(self, request: Ask) -> Answer | Parked:
         """The answer to this very call; any other question waits."""
@@ -48,7 +44,7 @@ def create_app(agent: Agent) -> FastAPI:
     """Two routes: one begins or continues a case, one answers its question."""
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         async with agent:
             yield
 

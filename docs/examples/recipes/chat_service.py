@@ -1,6 +1,6 @@
 """A web service on FastAPI: POST /chat streams the answer as server-sent events."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
 from fastapi import FastAPI
@@ -24,7 +24,7 @@ def create_app(agent: Agent | None = None) -> FastAPI:
     agent = agent or Agent()
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         async with agent:
             yield
 

@@ -6,26 +6,23 @@ import pytest
 
 from denizen import Agent, run_agent_sync, tool
 from denizen.errors import ModelError
+from denizen.events import RunEvent
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
-from denizen.ports import Answer, Ask, Control, Traits
+from denizen.ports import Answer, Ask, NoControls, Traits
 from denizen.testing import ScriptedModel
 
 REFUND = AssistantMessage([ToolCall("1", "refund", {"order": 7})], stop_reason="tool_calls")
 
 
-class Person:
+class Person(NoControls):
     """A host whose person always gives the same answer, and notes the questions."""
 
     def __init__(self, *, allow: bool) -> None:
         self.allow = allow
         self.asked: list[str] = []
 
-    def emit(self, event: object) -> None:
+    def emit(self, event: RunEvent) -> None:
         """Nothing is shown."""
-
-    def controls(self) -> list[Control]:
-        """Nothing is said meanwhile."""
-        return []
 
     async def ask(self, request: Ask) -> Answer:
         """Answer, and note the question."""
@@ -87,7 +84,7 @@ def test_the_turn_waits_if_nobody_is_there(agent: Agent, paid: list[int]) -> Non
 
 
 def test_a_failing_provider_raises_and_pays_nothing(paid: list[int]) -> None:
-    down = ScriptedModel([ModelError("overloaded", kind="overloaded", status=529)])
+    down = ScriptedModel([ModelError("overloaded", kind="timeout", status=529)])
     with pytest.raises(ModelError, match="overloaded"):
         run_agent_sync("My money back!", model=down)
     assert paid == []
