@@ -19,7 +19,7 @@ from benchmarks.scene import ANSWER, CHUNKS, CITY, GEMINI_PATH, KEY, MODEL, PER_
 from denizen import Agent, Config, run_agent, tool
 from denizen.config.settings import AuthProfile, ProviderSettings
 from denizen.engine import TurnOptions, run_turn, state_of
-from denizen.engine.listener import Listener
+from denizen.engine.callback_host import CallbackHost
 from denizen.events import Finished, RunEvent, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
 from denizen.ports import Limits, Model, ModelRequest, Session, Traits
@@ -209,7 +209,7 @@ def _called(agent: Agent, key: str) -> Turn:
 
 
 def _hosted(agent: Agent, session: Session) -> Turn:
-    host, options = Listener(), TurnOptions(stream=False)
+    host, options = CallbackHost(), TurnOptions(stream=False)
 
     async def turn(text: str) -> str:
         return (await run_turn(agent.record, session, UserMessage([Text(text)]), host, options)).reply

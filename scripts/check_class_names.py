@@ -9,32 +9,16 @@ PACKAGE = Path(__file__).parent.parent / "src" / "denizen"
 
 STILL_DUPLICATED = frozenset(
     {
-        "Attempt",
         "Call",
-        "Command",
-        "Connection",
         "Delta",
         "JsonLines",
-        "Kept",
-        "Lines",
-        "Listener",
-        "Meaning",
-        "Options",
         "Origin",
-        "Output",
         "Part",
         "Profile",
-        "Prompt",
         "Reader",
-        "Reference",
-        "Reply",
         "Request",
-        "Rule",
-        "Simple",
         "Text",
-        "Timing",
         "ToolCall",
-        "Worker",
         "World",
     }
 )

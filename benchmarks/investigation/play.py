@@ -17,7 +17,7 @@ from denizen import Agent, Config, run_agent
 from denizen.actions import Shell
 from denizen.config.settings import AgentSettings
 from denizen.context import WorkingMemory
-from denizen.engine.next_request import Part, parts_of
+from denizen.engine.next_request import RequestPart, parts_of
 from denizen.events import Finished, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
 from denizen.ports import ActionFormat, ContextPolicy, Limits, ModelRequest, Tool, Toolset
@@ -48,13 +48,13 @@ class Counts:
     fresh: int = 0
     output: int = 0
     last: int = 0
-    before: list[Part] = field(default_factory=list[Part])
+    before: list[RequestPart] = field(default_factory=list[RequestPart])
 
     @property
     def input(self) -> int:
         return self.cached + self.fresh
 
-    def count(self, parts: list[Part], reply: AssistantMessage) -> None:
+    def count(self, parts: list[RequestPart], reply: AssistantMessage) -> None:
         """Take in one call: what was sent, and what came back."""
         same = takewhile(lambda pair: pair[0] == pair[1], zip(self.before, parts, strict=False))
         cached = sum(part.tokens for part, _ in same)

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.engine.twins import Twins, twins
 
+from denizen.engine.callback_host import CallbackHost
 from denizen.engine.compact import compact
-from denizen.engine.listener import Listener
 from denizen.engine.undo import redo, undo
 from denizen.entries import EndEntry, SystemEntry, UserEntry
 from denizen.messages import Text, UserMessage
@@ -66,7 +66,7 @@ async def compacted(pair: Twins) -> None:
         await pair.turn(pair.kept, word, f"said {word}")
     pair.server.say("In short: it was counted.")
     session = await pair.other.open("work")
-    assert await compact(pair.other.record, session, Listener())
+    assert await compact(pair.other.record, session, CallbackHost())
     await session.close()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from denizen.cli.host import JsonLines
 from denizen.cli.terminal import Terminal
-from denizen.engine.listener import Listener
+from denizen.engine.callback_host import CallbackHost
 from denizen.events import RunEvent, ToolEnd
 from denizen.ports import Answer, Ask, Control, Parked, Steer, Stop, TurnIO
 from denizen.testing import FakeClock, HostConformance, conformance_host
@@ -24,7 +24,7 @@ class TestListener(SUITE):
 
     @pytest.fixture
     def host(self, parrot: "Parrot") -> TurnIO:
-        return Listener(lambda event: None, parrot)
+        return CallbackHost(lambda event: None, parrot)
 
     @pytest.fixture
     def speak(self, parrot: "Parrot") -> Callable[[], None]:
@@ -32,7 +32,7 @@ class TestListener(SUITE):
 
     @pytest.fixture
     def unattended(self) -> TurnIO:
-        return Listener()
+        return CallbackHost()
 
 
 ABSENT = pytest.mark.parametrize("allowed", [{}, {"yes": True}, {"refuse": True}], ids=["parks", "yes", "refuse"])

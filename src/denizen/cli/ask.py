@@ -14,7 +14,7 @@ from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, decide_folder, opened, run, turn_of
 from denizen.config.home import places
 from denizen.config.load import Loaded
-from denizen.engine.output import Output
+from denizen.engine.output import OutputType
 from denizen.errors import ConfigError
 from denizen.events import Notice
 from denizen.messages import UserMessage
@@ -51,7 +51,7 @@ def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path 
                 raise ConfigError(f"{output_schema} holds no JSON schema: {error}.") from error
             if not isinstance(schema, dict):
                 raise ConfigError(f"{output_schema} holds no JSON schema: that is an object.")
-            output = Output(schema)
+            output = OutputType(schema)
         loaded = decide_folder(options)
         piped = read_piped(sys.stdin)
         said = None
@@ -68,7 +68,7 @@ async def _ask(
     options: CommandOptions,
     loaded: Loaded,
     host: Terminal | JsonLines,
-    output: Output | None,
+    output: OutputType | None,
 ) -> int:
     options = await options.with_session(loaded, begun=said is None)
     async with options.agent(loaded) as agent, opened(agent, options.session, host) as session:

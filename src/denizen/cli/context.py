@@ -11,7 +11,7 @@ from denizen.cli.output import print_table, write, write_json
 from denizen.cli.text import printable
 from denizen.cli.turns import header_of, last_prompt
 from denizen.config.load import load
-from denizen.engine.next_request import Part, next_request, parts_of
+from denizen.engine.next_request import RequestPart, next_request, parts_of
 from denizen.engine.resume import question_of
 from denizen.entries import AnyEntry
 from denizen.worlds.assemble import Agent
@@ -53,7 +53,7 @@ def context(session: str, full: bool, as_json: bool, config: Path | None) -> Non
         click.secho(printable(f"It waits for an answer first: {question.question}"), fg="yellow", err=True)
 
 
-async def _parts(entries: Sequence[AnyEntry], config: Path | None) -> list[Part]:
+async def _parts(entries: Sequence[AnyEntry], config: Path | None) -> list[RequestPart]:
     header = header_of(entries)
     loaded = load(config, workspace=header.workspace if Path(header.workspace).is_dir() else None)
     async with Agent(loaded.config, environ=loaded.environ, profile=header.profile or "assistant") as agent:

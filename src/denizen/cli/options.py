@@ -17,7 +17,7 @@ from denizen.cli.terminal import Terminal
 from denizen.config.home import places
 from denizen.config.load import Loaded, load
 from denizen.engine import TurnOptions
-from denizen.engine.output import Output
+from denizen.engine.output import OutputType
 from denizen.errors import ConfigError
 from denizen.memory import LongTermMemory
 from denizen.ports import Budget, Level, Model, Reasoning, SessionStore
@@ -106,7 +106,7 @@ class CommandOptions:
             read_only=self.read_only,
         )
 
-    def turn(self, agent: Agent, output: Output | None = None) -> TurnOptions:
+    def turn(self, agent: Agent, output: OutputType | None = None) -> TurnOptions:
         """What holds for one turn of the agent."""
         stream = not self.no_stream and output is None
         return TurnOptions(stream=stream, output=output, read_only=agent.read_only)

@@ -17,7 +17,7 @@ from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.config.trust import awaiting_trust, trust
 from denizen.engine import TurnOptions
-from denizen.engine.session_state import PROMPT, Prompt
+from denizen.engine.session_state import PROMPT, SessionPrompt
 from denizen.entries import AnyEntry, AssistantEntry, SessionEntry, StateEntry
 from denizen.events import Notice, TurnStop
 from denizen.messages import UserMessage
@@ -123,10 +123,10 @@ def last_model(entries: Sequence[AnyEntry]) -> str:
     return name if ":" in name or name == "offline" else ""
 
 
-def last_prompt(entries: Sequence[AnyEntry]) -> Prompt | None:
+def last_prompt(entries: Sequence[AnyEntry]) -> SessionPrompt | None:
     """The system prompt that was recorded last."""
     states = (entry for entry in reversed(entries) if isinstance(entry, StateEntry) and entry.name == PROMPT)
-    return next(filter(None, (state.read(Prompt) for state in states)), None)
+    return next(filter(None, (state.read(SessionPrompt) for state in states)), None)
 
 
 def header_of(entries: Sequence[AnyEntry]) -> SessionEntry:

@@ -6,7 +6,7 @@ from denizen.ports import Action, Driver, Iteration, Proceed, View
 from denizen.ports.tasks import Plan, current_plan, plan_in
 
 
-class Simple:
+class SimpleDriver:
     """The model decides by itself."""
 
     def decide(self, view: View) -> Action:
@@ -33,7 +33,7 @@ _ALL_DONE = (
 )
 
 
-class Planning:
+class PlanningDriver:
     """Asks for a plan with the tool `task`, reminds of it when it lies untouched, and says when all of it is done."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ _ASSESS = (
 )
 
 
-class Reflective:
+class ReflectiveDriver:
     """Asks for an assessment every few iterations, and when nothing works."""
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class Reflective:
         return f"After {EVERY} iterations, look up from the work: {_ASSESS}" if self._since == EVERY else ""
 
 
-class Watched:
+class LoopGuardedDriver:
     """What is to be done about a loop goes before what the driver wants.
 
     It is also the boundary to drivers that others wrote: whatever they raise ends the turn as a DenizenError, with the

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from denizen.engine.ask import request_of
-from denizen.engine.listener import Listener
+from denizen.engine.callback_host import CallbackHost
 from denizen.engine.record import AgentRecord
 from denizen.engine.turn import Turn, TurnOptions
 from denizen.entries import AnyEntry, SessionEntry
@@ -16,7 +16,7 @@ from denizen.text.documents import text_in
 from denizen.text.estimate import IMAGE_TOKENS, estimate_document, estimate_text
 
 
-class Part(msgspec.Struct, frozen=True):
+class RequestPart(msgspec.Struct, frozen=True):
     """A piece of a model call. `message` counts from 1; 0 is what comes before the messages.
 
     `role` is system, tools, user, assistant or result; `kind` prompt, grammar, schema, text, thinking, call, image,
@@ -61,10 +61,10 @@ class ReadSession:
 def next_request(agent: AgentRecord, entries: Sequence[AnyEntry]) -> ModelRequest:
     """What the model would be asked next in the session of these entries, but for what the user says then."""
     session = ReadSession(entries)
-    return request_of(Turn(agent, session, Listener(), TurnOptions()))
+    return request_of(Turn(agent, session, CallbackHost(), TurnOptions()))
 
 
-def parts_of(request: ModelRequest, prompt: str) -> Iterator[Part]:
+def parts_of(request: ModelRequest, prompt: str) -> Iterator[RequestPart]:
     """The pieces of a call, in order; what of its system prompt isn't the session's `prompt` is the grammar."""
     before, found, after = request.system.partition(prompt) if prompt else ("", "", request.system)
     for kind, text in (("grammar", before), ("prompt", found), ("grammar", after)):
@@ -76,7 +76,7 @@ def parts_of(request: ModelRequest, prompt: str) -> Iterator[Part]:
         yield from _parts(number, message)
 
 
-def _parts(number: int, message: Message) -> Iterator[Part]:
+def _parts(number: int, message: Message) -> Iterator[RequestPart]:
     role = _role(message)
     for part in message.content:
         match part:
@@ -87,11 +87,13 @@ def _parts(number: int, message: Message) -> Iterator[Part]:
             case ToolCall(name=name, args=args):
                 yield _part(number, role, "call", f"{name} {msgspec.json.encode(args).decode()}")
             case Image(media_type, data):
-                yield Part(number, role, "image", 0, IMAGE_TOKENS, f"{media_type}, {len(data):,} bytes")
+                yield RequestPart(number, role, "image", 0, IMAGE_TOKENS, f"{media_type}, {len(data):,} bytes")
             case Document(media_type, data, name):
                 what = f"{name}, {media_type}, {len(data):,} bytes"
                 text = text_in(part)
-                yield Part(number, role, "document", len(text), estimate_document(part), f"{what}\n{text}".rstrip())
+                yield RequestPart(
+                    number, role, "document", len(text), estimate_document(part), f"{what}\n{text}".rstrip()
+                )
             case Opaque(data=data):
                 yield _part(number, role, "opaque", str(data))
 
@@ -106,5 +108,5 @@ def _role(message: Message) -> str:
             return "user"
 
 
-def _part(message: int, role: str, kind: str, text: str) -> Part:
-    return Part(message, role, kind, len(text), estimate_text(text), text)
+def _part(message: int, role: str, kind: str, text: str) -> RequestPart:
+    return RequestPart(message, role, kind, len(text), estimate_text(text), text)

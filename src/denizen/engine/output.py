@@ -13,7 +13,7 @@ TRIES = 3
 """How often the model may answer before the turn fails."""
 
 
-class Output:
+class OutputType:
     """What the final answer must be: a type that msgspec or pydantic knows, or a JSON schema.
 
     Raises TypeError for any other type, ConfigError for what isn't a schema.

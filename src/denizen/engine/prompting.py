@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from denizen.engine.session_state import PROMPT, RECALLED, Prompt
+from denizen.engine.session_state import PROMPT, RECALLED, SessionPrompt
 from denizen.engine.turn import Turn
 from denizen.entries import SessionEntry, StateEntry
 from denizen.errors import DenizenError
@@ -31,7 +31,7 @@ async def renew_prompt(turn: Turn, *, is_open: bool = False) -> None:
         return
     for notice in made.notices:
         turn.notice(notice, warning=True)
-    prompt = Prompt(text, made_for, agent.actions.name, made.private, made.untrusted, quoted)
+    prompt = SessionPrompt(text, made_for, agent.actions.name, made.private, made.untrusted, quoted)
     await turn.append(StateEntry(name=PROMPT, value=msgspec.to_builtins(prompt)))
 
 

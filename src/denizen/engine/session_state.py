@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from denizen.config.settings import Rule
-from denizen.engine.drivers import Watched
+from denizen.engine.drivers import LoopGuardedDriver
 from denizen.engine.loops import Loops
 from denizen.engine.record import AgentRecord
 from denizen.engine.user_words import UserWords
@@ -84,7 +84,7 @@ _PARTS = attrgetter("actions", "formats", "tools", "new_context", "new_driver")
 """What of an agent its sessions' states are made of."""
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class SessionPrompt(msgspec.Struct, frozen=True):
     """The value of a `prompt`: its text, what it was made for, and the action format it was made with.
 
     `private`: it holds the user's own words; `untrusted`: and others', of which `quoted` is as they worded it.
@@ -246,7 +246,7 @@ class SessionState:
 
     def _begin_turn(self) -> None:
         self.account = Account()
-        self._driver: Watched | None = None
+        self._driver: LoopGuardedDriver | None = None
         self._unshown: list[tuple[AssistantMessage, dict[str, ToolResult]]] = []
 
     def is_made_for(self, agent: AgentRecord) -> bool:
@@ -254,11 +254,11 @@ class SessionState:
         return agent is self._agent or _PARTS(agent) == _PARTS(self._agent)
 
     @property
-    def driver(self) -> Watched:
+    def driver(self) -> LoopGuardedDriver:
         """The turn's, which has seen its iterations: they are shown to it when it is asked for."""
         if self._driver is None:
             loops = Loops(self._agent.tools.changing, lambda call: self.actions.show(call, self._agent.tools))
-            self._driver = Watched(self._agent.new_driver(), loops)
+            self._driver = LoopGuardedDriver(self._agent.new_driver(), loops)
         while self._unshown:
             reply, results = self._unshown.pop(0)
             intent = self.actions.read_own(reply, self._agent.tools, self.seen)
@@ -392,7 +392,7 @@ class SessionState:
                 self._unseen.append(entry.text)
         elif entry.name == OPTIONS:
             self.options = entry.read(KeptOptions) or KeptOptions(read_only=True)
-        elif entry.name == PROMPT and (prompt := entry.read(Prompt)):
+        elif entry.name == PROMPT and (prompt := entry.read(SessionPrompt)):
             self.prompt, self.prompt_for, self.acted_by = prompt.text, prompt.made_for, prompt.actions
             self.actions.follow(prompt.actions)
             self.prompt_used_at = entry.at

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from denizen.engine.output import Output
+from denizen.engine.output import OutputType
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import OPTIONS, USUAL, Account, KeptOptions, state_of
 from denizen.engine.tracing import traced
@@ -77,7 +77,7 @@ class TurnOptions:
     """
 
     stream: bool = True
-    output: Output | None = None
+    output: OutputType | None = None
     accept: AcceptReply | None = None
     queued: Callable[[], Awaitable[Sequence[UserMessage]]] | None = None
     read_only: bool = False

@@ -24,9 +24,9 @@ from denizen.config.settings import SandboxSettings
 from denizen.config.trust import is_trusted
 from denizen.config.zone import user_zone
 from denizen.context import Transcript
-from denizen.engine.listener import Listener
+from denizen.engine.callback_host import CallbackHost
 from denizen.engine.opening import leave_session, open_session
-from denizen.engine.output import Output
+from denizen.engine.output import OutputType
 from denizen.engine.record import AgentRecord, NewDriver, TurnLimits
 from denizen.engine.turn import TurnOptions
 from denizen.errors import DenizenError, SessionError
@@ -294,7 +294,7 @@ OnEvent = Callable[[RunEvent], object]
 OnEventAsync = Callable[[RunEvent], Awaitable[None]]
 
 
-class RunOptions(TypedDict, total=False):
+class AgentRunOptions(TypedDict, total=False):
     """What `Agent.run` takes with the message: as `run_agent`, which says what each is for."""
 
     session_key: str
@@ -366,12 +366,12 @@ class Agent:
 
     @overload
     async def run(
-        self, message: str | UserMessage | None, *, output: type[Out], **options: Unpack[RunOptions]
+        self, message: str | UserMessage | None, *, output: type[Out], **options: Unpack[AgentRunOptions]
     ) -> RunResult[Out]: ...
 
     @overload
     async def run(
-        self, message: str | UserMessage | None, *, output: Any = None, **options: Unpack[RunOptions]
+        self, message: str | UserMessage | None, *, output: Any = None, **options: Unpack[AgentRunOptions]
     ) -> RunResult: ...
 
     async def run(self, message: str | UserMessage | None, *, output: Any = None, **options: Any) -> RunResult:
@@ -399,13 +399,13 @@ class Agent:
             raise SessionError("Only a session can be gone on with: name it (session_key=…), or give a message.")
         said = UserMessage([Text(message)]) if isinstance(message, str) else message
         options = TurnOptions(
-            stream=bool(on_event or io), output=None if output is None else Output(output), read_only=self.read_only
+            stream=bool(on_event or io), output=None if output is None else OutputType(output), read_only=self.read_only
         )
         key = full_key(session_key or new_name(self.clock))
         async with session_turn(self.home, key, wait=self.config.agent.when_busy == "wait"):
             session = await self.open(key)
             try:
-                host = Listener(on_event, io) if on_event or not io else io
+                host = CallbackHost(on_event, io) if on_event or not io else io
                 return await take_turn(self, session, said, host, options)
             finally:
                 await self.leave(session)

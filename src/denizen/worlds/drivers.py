@@ -10,7 +10,7 @@ from types import ModuleType
 
 from denizen.config.home import expand
 from denizen.config.plugins import load_entry_point
-from denizen.engine.drivers import Planning, Reflective, Simple
+from denizen.engine.drivers import PlanningDriver, ReflectiveDriver, SimpleDriver
 from denizen.engine.record import NewDriver
 from denizen.errors import ConfigError
 from denizen.ports import Tool
@@ -31,9 +31,9 @@ class FoundDriver:
 
 
 DRIVERS: Mapping[str, FoundDriver] = {
-    "simple": FoundDriver(Simple),
-    "planning": FoundDriver(Planning, (task,)),
-    "reflective": FoundDriver(Reflective),
+    "simple": FoundDriver(SimpleDriver),
+    "planning": FoundDriver(PlanningDriver, (task,)),
+    "reflective": FoundDriver(ReflectiveDriver),
 }
 
 

@@ -13,7 +13,7 @@ from denizen.ports import Model, Tool, TurnIO
 from denizen.worlds.assemble import Agent, OnEvent, OnEventAsync, streamed
 
 
-class StreamOptions(TypedDict, total=False):
+class StreamAgentOptions(TypedDict, total=False):
     """What `stream_agent` takes with the message, but for `output`: as `run_agent`, which says what each is for."""
 
     session_key: str
@@ -25,21 +25,21 @@ class StreamOptions(TypedDict, total=False):
     io: TurnIO | None
 
 
-class Options(StreamOptions, total=False):
+class RunAgentOptions(StreamAgentOptions, total=False):
     """What `run_agent_sync` takes, too."""
 
     on_event: OnEvent | OnEventAsync | None
 
 
 @overload
-async def run_agent(  # pyrefly: ignore[inconsistent-overload]  # Options has no other keys
-    message: str | UserMessage | None, *, output: type[Out], **options: Unpack[Options]
+async def run_agent(  # pyrefly: ignore[inconsistent-overload]  # RunAgentOptions has no other keys
+    message: str | UserMessage | None, *, output: type[Out], **options: Unpack[RunAgentOptions]
 ) -> RunResult[Out]: ...
 
 
 @overload
 async def run_agent(  # pyrefly: ignore[inconsistent-overload]
-    message: str | UserMessage | None, *, output: Any = None, **options: Unpack[Options]
+    message: str | UserMessage | None, *, output: Any = None, **options: Unpack[RunAgentOptions]
 ) -> RunResult: ...
 
 
@@ -77,7 +77,7 @@ async def run_agent(
 
 
 async def stream_agent(
-    message: str | UserMessage | None, *, output: Any = None, **options: Unpack[StreamOptions]
+    message: str | UserMessage | None, *, output: Any = None, **options: Unpack[StreamAgentOptions]
 ) -> AsyncGenerator[RunEvent]:
     """The events of one turn as they happen, `done` last; takes what `run_agent` takes, but for `on_event`.
 
@@ -95,17 +95,19 @@ async def stream_agent(
 
 @overload
 def run_agent_sync(
-    message: str | UserMessage | None, *, output: type[Out], **options: Unpack[Options]
+    message: str | UserMessage | None, *, output: type[Out], **options: Unpack[RunAgentOptions]
 ) -> RunResult[Out]: ...
 
 
 @overload
 def run_agent_sync(
-    message: str | UserMessage | None, *, output: Any = None, **options: Unpack[Options]
+    message: str | UserMessage | None, *, output: Any = None, **options: Unpack[RunAgentOptions]
 ) -> RunResult: ...
 
 
-def run_agent_sync(message: str | UserMessage | None, *, output: Any = None, **options: Unpack[Options]) -> RunResult:
+def run_agent_sync(
+    message: str | UserMessage | None, *, output: Any = None, **options: Unpack[RunAgentOptions]
+) -> RunResult:
     """`run_agent` for programs without an event loop: blocks until the turn is over. Raises DenizenError in one."""
     with suppress(RuntimeError):
         asyncio.get_running_loop()

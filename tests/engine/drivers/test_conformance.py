@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from denizen.engine.drivers import Watched
+from denizen.engine.drivers import LoopGuardedDriver
 from denizen.engine.loops import Loops
 from denizen.ports import Driver
 from denizen.testing import DriverConformance
@@ -20,4 +20,4 @@ class TestOurs(DriverConformance):
 class TestWatched(DriverConformance):
     @pytest.fixture(params=DRIVERS)
     def new_driver(self, request: pytest.FixtureRequest) -> Callable[[], Driver]:
-        return lambda: Watched(DRIVERS[request.param].new(), Loops({"change"}, lambda call: call.name))
+        return lambda: LoopGuardedDriver(DRIVERS[request.param].new(), Loops({"change"}, lambda call: call.name))

@@ -16,7 +16,7 @@ from denizen.actions.recovery.values import Unreadable, Untyped, Verbatim, read_
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class RecoveredReply:
     """Calls with their arguments converted, words and thoughts, each in their order.
 
     `broken` says of other calls why they aren't among these.
@@ -28,12 +28,12 @@ class Meaning:
     broken: Sequence[str] = ()
 
 
-def read_meaning(text: str, tools: OfferedTools) -> Meaning:
+def read_meaning(text: str, tools: OfferedTools) -> RecoveredReply:
     """What the text says and asks for."""
     sent = _messages(text)
     if not sent:
         return _of_text(text, tools)
-    meaning = Meaning([], [], [])
+    meaning = RecoveredReply([], [], [])
     for message in sent:
         value = _value(message.body, tools) if message.kind in {"call", "commentary"} else None
         if message.kind == "call":  # its body are the arguments, or the call once more in a form of its own
@@ -49,7 +49,7 @@ def read_meaning(text: str, tools: OfferedTools) -> Meaning:
     return meaning
 
 
-def _of_text(text: str, tools: OfferedTools) -> Meaning:
+def _of_text(text: str, tools: OfferedTools) -> RecoveredReply:
     """Calls without marks are looked for where there are no others: next to those they are words."""
     scanner = Scanner(text, tools)
     found = Reader(scanner)
@@ -57,7 +57,9 @@ def _of_text(text: str, tools: OfferedTools) -> Meaning:
     if found.doubtful and not found.calls:
         found = Reader(scanner, bare=True)
         found.run()
-    return Meaning([_converted(call, text, tools) for call in found.calls], found.text, found.thoughts, found.broken)
+    return RecoveredReply(
+        [_converted(call, text, tools) for call in found.calls], found.text, found.thoughts, found.broken
+    )
 
 
 def _value(text: str, tools: OfferedTools) -> Any:

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from denizen.actions.shell.commands import PROSE, Parameter, Parameters, command_name, parameters_of, plain_text
-from denizen.actions.shell.reply import Command, plain_prose, read_reply
+from denizen.actions.shell.reply import ShellCommand, plain_prose, read_reply
 from denizen.actions.shell.splitting import WHOLLY_QUOTED, Word, WordSplitter, quote
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
@@ -24,7 +24,7 @@ _SHOWN = 60
 """Characters of a wrong word that the model is shown."""
 
 
-def arguments_of(command: Command, parameters: Parameters) -> dict[str, Any]:
+def arguments_of(command: ShellCommand, parameters: Parameters) -> dict[str, Any]:
     """The call's arguments. Raises ToolRefused where the command is wrong, with words for the model."""
     reader = _Arguments(command.body, parameters)
     if command.name in PROSE and parameters.positional:

@@ -10,7 +10,7 @@ import msgspec
 from denizen.actions.native import Native, is_quotation
 from denizen.actions.shell.arguments import arguments_of, show
 from denizen.actions.shell.commands import MOST_COMMANDS, Help, find_tool, grammar_of, parameters_of, unknown_command
-from denizen.actions.shell.reply import Command, Reply, plain_prose, read_reply
+from denizen.actions.shell.reply import ShellCommand, ShellReply, plain_prose, read_reply
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
@@ -110,12 +110,12 @@ def _id_stem(message: AssistantMessage) -> str:
     return f"sh{hashlib.sha256(said).hexdigest()[:12]}"
 
 
-def _calling(reply: Reply) -> list[Command]:
+def _calling(reply: ShellReply) -> list[ShellCommand]:
     """The commands that call a tool."""
     return [command for command in reply.commands if command.name != "done"]
 
 
-def _intent(message: AssistantMessage, reply: Reply, tools: Toolset, seen: SeenText) -> Intent:
+def _intent(message: AssistantMessage, reply: ShellReply, tools: Toolset, seen: SeenText) -> Intent:
     """What the commands of a reply ask for."""
     stem, commands = _id_stem(message), _calling(reply)
     run, over = commands[:MOST_COMMANDS], commands[MOST_COMMANDS:]
@@ -151,7 +151,7 @@ def _intent(message: AssistantMessage, reply: Reply, tools: Toolset, seen: SeenT
     )
 
 
-def _call(call_id: str, command: Command, tools: Toolset) -> ToolCall:
+def _call(call_id: str, command: ShellCommand, tools: Toolset) -> ToolCall:
     tool = find_tool(command.name, tools)
     if tool is None:
         unknown = f"{unknown_command(command.name, tools)}. To only mention it put it in `code`."

@@ -50,7 +50,7 @@ _LINE_END = re.compile(r"[ \t\r.,:;]*+$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """One `$(name …)`: `body` is what follows the name, `words` the same as words (but for prose).
 
     `start` and `end` are its place in the reply.
@@ -64,14 +64,14 @@ class Command:
 
 
 @dataclass(slots=True)
-class Reply:
+class ShellReply:
     """What was found. `prose` is the text around the commands.
 
     `claimed` is where the reply begins to make outputs up (-1: nowhere). `unclosed` names a command without an end,
     `quoted` one that comes after quoted outputs with no command before them: neither is run, nor what follows.
     """
 
-    commands: list[Command] = field(default_factory=list)
+    commands: list[ShellCommand] = field(default_factory=list)
     prose: str = ""
     claimed: int = -1
     unclosed: str = ""
@@ -83,16 +83,16 @@ class Reply:
         return bool(self.commands or self.unclosed or self.quoted)
 
 
-def read_reply(text: str) -> Reply:
+def read_reply(text: str) -> ShellReply:
     """The commands of a reply, in order; linear in its length, whatever it holds."""
     if "$(" not in text:
-        return Reply(prose=text)
+        return ShellReply(prose=text)
     return _Reader(text).read()
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self.reply = Reply()
+        self.reply = ShellReply()
         self._text = text
         self._words = WordSplitter(text)
         self._prose: list[str] = []
@@ -100,7 +100,7 @@ class _Reader:
         self._line_end = -1  # of the line that was looked at last
         self._fresh = False  # nothing but blanks comes after the last command
 
-    def read(self) -> Reply:
+    def read(self) -> ShellReply:
         thought = _THOUGHT.match(self._text)
         at = self._since = thought.end() if thought else 0
         while at >= 0 and (mark := _MARK.search(self._text, at)):
@@ -128,7 +128,7 @@ class _Reader:
         self.reply.prose = "".join(self._prose).strip()
         return self.reply
 
-    def _add(self, commands: Sequence[Command], start: int, end: int) -> int:
+    def _add(self, commands: Sequence[ShellCommand], start: int, end: int) -> int:
         """Where to read on after the commands; -1: nowhere, as what follows is given out as their output."""
         self.reply.commands += commands
         self._prose.append(self._text[self._since : start])
@@ -139,7 +139,7 @@ class _Reader:
             return -1
         return end
 
-    def _command_at(self, start: int) -> Command | None:
+    def _command_at(self, start: int) -> ShellCommand | None:
         """The command that begins there; None: none does, or it has no end."""
         match = _NAME.match(self._text, start + 2) if self._text.startswith("$(", start) else None
         if match is None:
@@ -147,11 +147,11 @@ class _Reader:
         name, begin = match["name"], match.end()
         words, end = (list[Word](), self._end_of_prose(begin)) if name in PROSE else self._words.read(begin)
         if end < 0 and name == "done":  # the answer goes on to the end of the reply
-            return Command(name, self._text[begin:].rstrip().removesuffix(")"), [], start, len(self._text))
+            return ShellCommand(name, self._text[begin:].rstrip().removesuffix(")"), [], start, len(self._text))
         if end < 0:
             self.reply.unclosed = name
             return None
-        return Command(name, self._text[begin:end], words, start, end + 1)
+        return ShellCommand(name, self._text[begin:end], words, start, end + 1)
 
     def _end_of_prose(self, begin: int) -> int:
         """Where the parenthesis is that closes the command; -1: nowhere.
@@ -188,9 +188,9 @@ class _Reader:
         closed = closing.search(self._text, commands[-1].end if commands else mark.end())
         return closed.end() if closed else -1
 
-    def _only_commands(self, at: int, closing: re.Pattern[str]) -> tuple[list[Command], int]:
+    def _only_commands(self, at: int, closing: re.Pattern[str]) -> tuple[list[ShellCommand], int]:
         """The commands that a fence begins with, and where it ends, -1 where it holds anything else."""
-        commands: list[Command] = []
+        commands: list[ShellCommand] = []
         while blanks := _BLANKS.match(self._text, at):
             line = self._text.rfind("\n", at, blanks.end()) + 1
             if line and (closed := closing.match(self._text, line)):

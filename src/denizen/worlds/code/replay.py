@@ -14,7 +14,7 @@ import msgspec
 
 from denizen.config.redact import map_text
 from denizen.engine import AgentRecord, TurnOptions, run_turn
-from denizen.engine.listener import Listener
+from denizen.engine.callback_host import CallbackHost
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, ToolEntry, UserEntry
 from denizen.errors import DenizenError, ModelError, SessionError, ToolRefused
 from denizen.events import Failed, Finished, StreamEvent
@@ -90,7 +90,7 @@ class _ReplayTool:
         return await self._tool.run(args, turn) if self._runs and _was_run(was) else was
 
 
-class _RecordedPerson(Listener):
+class _RecordedPerson(CallbackHost):
     """The person of the session: says again what they said, when they said it, and allows what they allowed."""
 
     def __init__(self, recorded: Mapping[str, ToolResult]) -> None:

@@ -14,8 +14,8 @@ from opentelemetry import trace
 
 from denizen.context import RollingWindow
 from denizen.engine import conventions
+from denizen.engine.callback_host import CallbackHost
 from denizen.engine.compact import compact
-from denizen.engine.listener import Listener as EventsOnly
 from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord
 from denizen.engine.resume import unfinished
@@ -408,7 +408,7 @@ class Brain:
     async def _summarise(self) -> None:
         """Put a summary in place of the older half of the window, while the agent goes on."""
         try:
-            await compact(self._agent, self._session, EventsOnly(self._host.emit))
+            await compact(self._agent, self._session, CallbackHost(self._host.emit))
         except DenizenError as error:
             self._report_once("budget", str(error))
         finally:

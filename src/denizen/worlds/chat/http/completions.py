@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 from aiohttp import web
 
-from denizen.engine.output import Output
+from denizen.engine.output import OutputType
 from denizen.entries import SystemEntry
 from denizen.errors import ConfigError
 from denizen.messages import (
@@ -116,7 +116,7 @@ class TextFormat(JsonSchema):
     json_schema: JsonSchema | None = None
 
     @property
-    def output(self) -> Output | None:
+    def output(self) -> OutputType | None:
         """What the answer must be; None: text. Raises HTTPException for a schema that is missing or invalid."""
         if self.type == "text":
             return None
@@ -124,7 +124,7 @@ class TextFormat(JsonSchema):
         if found is None:
             raise Refused(400, "The format json_schema needs a schema.")
         try:
-            return Output(found)
+            return OutputType(found)
         except ConfigError as error:
             raise Refused(400, str(error)) from error
 

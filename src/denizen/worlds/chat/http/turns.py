@@ -13,7 +13,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from denizen.engine import Resume, TurnOptions, run_turn
-from denizen.engine.output import Output
+from denizen.engine.output import OutputType
 from denizen.engine.resume import question_of
 from denizen.engine.turn import Start
 from denizen.entries import AnyEntry, AssistantEntry, EndEntry, SystemEntry, ToolEntry, UserEntry
@@ -49,7 +49,7 @@ class ConversationRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     said: Sequence[Said]
     tools: Sequence[Schema] = ()
-    output: Output | None = None
+    output: OutputType | None = None
     session: str = ""
     id: str = ""
     is_repeated: bool = False
@@ -60,7 +60,7 @@ class ConversationRequest(msgspec.Struct, frozen=True, kw_only=True):
         request: web.Request,
         said: Sequence[Said],
         tools: Sequence[Schema],
-        output: Output | None = None,
+        output: OutputType | None = None,
     ) -> "ConversationRequest":
         """What a request brings, with what its headers say of it."""
         named = request.headers.get

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from denizen.engine.callback_host import CallbackHost
 from denizen.engine.compact import compact
-from denizen.engine.listener import Listener
 from denizen.engine.next_request import ReadSession, next_request, parts_of
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import MODEL, state_of
@@ -109,7 +109,7 @@ async def carry_out(agent: AgentHandle, session: Session, message: InboundMessag
                 await session.append(StateEntry(name=MODEL, value=words))
                 return f"model {record.model.name}"
             case "compact":
-                done = await compact(record_for(agent, session), session, Listener())
+                done = await compact(record_for(agent, session), session, CallbackHost())
                 return "A summary replaces the older messages." if done else "Nothing to compact."
             case _:
                 said, left = await undo_unchanged(agent.record, session, by=message.id)

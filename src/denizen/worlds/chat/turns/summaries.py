@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from denizen.engine.ask import TRY_AGAIN
+from denizen.engine.callback_host import CallbackHost
 from denizen.engine.compact import compaction
-from denizen.engine.listener import Listener
 from denizen.engine.next_request import ReadSession
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import UNSUMMARISED, no_summary
@@ -59,20 +59,20 @@ async def _entry(agent: AgentRecord, session: Session) -> CompactionEntry | Stat
     """The summary, or the entry which says that there is none: the next is made when the session is longer."""
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            if entry := await compaction(agent, session, Listener()):
+            if entry := await compaction(agent, session, CallbackHost()):
                 return entry
     except TimeoutError:
         _log.warning("Session %s is not summarised: it takes more than %g s.", session.key, TIMEOUT_S)
     except DenizenError as error:
         _log.warning("Session %s is not summarised: %s", session.key, error)
-    turn = Turn(agent, session, Listener(), TurnOptions())
+    turn = Turn(agent, session, CallbackHost(), TurnOptions())
     return no_summary(turn.context.tokens(turn.view()))
 
 
 def _is_long(agent: AgentRecord, session: Session) -> bool:
     if _messages_seen(session.entries) > MAX_MESSAGES:
         return True
-    turn = Turn(agent, session, Listener(), TurnOptions())
+    turn = Turn(agent, session, CallbackHost(), TurnOptions())
     tokens = turn.context.tokens(view := turn.view())
     if tokens < turn.state.unsummarised * TRY_AGAIN:
         return False

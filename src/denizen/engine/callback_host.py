@@ -7,7 +7,7 @@ from denizen.events import RunEvent
 from denizen.ports import Answer, Ask, Control, NoControls, Parked, TurnIO, with_changed
 
 
-class Listener:
+class CallbackHost:
     """Passes events on to `on_event` and to another `host`; without one, a turn that must ask is parked."""
 
     def __init__(self, on_event: Callable[[RunEvent], object] | None = None, host: TurnIO | None = None) -> None:
