@@ -15,8 +15,9 @@ from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models.anthropic import AnthropicModel
 from denizen.models.failover import LINGER, PATIENCE, SESSIONS, WARM, Failover
 from denizen.models.http import Http
-from denizen.models.profiles import Candidate, Cooldown, ModelLimits
+from denizen.models.profiles import PROFILE_REST, Candidate, ModelLimits
 from denizen.ports import ModelRequest
+from denizen.runtime.clock import BackOff
 from denizen.testing import FakeClock, LoopbackAnthropic, ScriptedModel, Step
 
 ASKED = ModelRequest([UserMessage([Text("Hi")])], stream=True)
@@ -42,7 +43,7 @@ class Bench:
         """A model with these profiles; its fall-back is the model `second` with the profile `other`."""
         candidates = [self.candidate(profile) for profile in profiles or ("main",)]
         candidates += [self.candidate("other", "second")] if fallback else []
-        return Failover(candidates, self.clock, max_retries=max_retries, cooldown=Cooldown(first=rest))
+        return Failover(candidates, self.clock, max_retries=max_retries, cooldown=BackOff(rest, 60.0))
 
     @property
     def asked(self) -> list[str]:
@@ -234,11 +235,11 @@ async def test_rest_outlives_the_call(bench: Bench) -> None:
 
 
 def test_rest_is_a_minute_at_most() -> None:
-    assert [Cooldown().after(failures) for failures in (0, 1, 2, 6, 7, 10_000)] == [0.0, 1.0, 2.0, 32.0, 60.0, 60.0]
+    assert [PROFILE_REST.after(failures) for failures in (0, 1, 2, 6, 7, 10_000)] == [0.0, 1.0, 2.0, 32.0, 60.0, 60.0]
 
 
 def test_rest_can_be_set_for_a_world_that_is_patient() -> None:
-    assert [Cooldown(5.0, 20.0).after(failures) for failures in (1, 2, 3, 4)] == [5.0, 10.0, 20.0, 20.0]
+    assert [BackOff(5.0, 20.0).after(failures) for failures in (1, 2, 3, 4)] == [5.0, 10.0, 20.0, 20.0]
 
 
 async def test_profiles_take_turns_and_the_shortest_rest_is_waited_for(bench: Bench) -> None:

@@ -14,9 +14,9 @@ import msgspec
 
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
-from denizen.models.profiles import Attempt, Candidate, Cooldown, Profile
+from denizen.models.profiles import PROFILE_REST, Attempt, Candidate, Profile
 from denizen.ports import CountingModel, KnownModel, Limits, ModelRequest
-from denizen.runtime.clock import Clock
+from denizen.runtime.clock import BackOff, Clock
 
 _T = TypeVar("_T")
 
@@ -47,9 +47,9 @@ class Failover:
         clock: Clock,
         *,
         max_retries: int = 3,
-        cooldown: Cooldown | None = None,
+        cooldown: BackOff = PROFILE_REST,
     ) -> None:
-        profiles = [Profile(candidate, clock, cooldown or Cooldown()) for candidate in candidates]
+        profiles = [Profile(candidate, clock, cooldown) for candidate in candidates]
         self.name = candidates[0].name
         self.local = all(isinstance(each.model, KnownModel) and each.model.local for each in candidates)
         self._models = [list(group) for _, group in itertools.groupby(profiles, key=lambda each: each.name)]

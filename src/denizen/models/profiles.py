@@ -14,7 +14,7 @@ from denizen.messages import Usage
 from denizen.models.catalogue import longest_answer
 from denizen.models.reasoning import room
 from denizen.ports import SURELY_HELD, KnownModel, Limits, Model, ModelRequest
-from denizen.runtime.clock import Clock, back_off
+from denizen.runtime.clock import BackOff, Clock
 
 LEAST_ANSWER = 1024
 """Tokens that an answer may take although the context seems to fill the window: that is an estimate."""
@@ -77,17 +77,8 @@ class ModelLimits:
 Trial = asyncio.Future[ModelError | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Cooldown:
-    """How long a failed auth profile rests: 1 s, doubling to 60 s (decisions, "Fail-over")."""
-
-    first: float = 1.0  # seconds
-    most: float = 60.0  # seconds
-
-    def after(self, failures: int) -> float:
-        """Seconds to rest after `failures` failures in a row; 0 for none."""
-        return back_off(failures, self.first, self.most)
-
+PROFILE_REST = BackOff(1.0, 60.0)
+"""How long a failed auth profile rests (decisions, "Fail-over")."""
 
 LOCAL_REST = 4.0
 """Seconds that a server on this machine rests at most: nobody else is asking it."""
@@ -142,13 +133,13 @@ class Profile:
     a provider in trouble isn't overrun the moment the rest is over.
     """
 
-    def __init__(self, candidate: Candidate, clock: Clock, cooldown: Cooldown) -> None:
+    def __init__(self, candidate: Candidate, clock: Clock, cooldown: BackOff) -> None:
         self.candidate = candidate
         own = candidate.model.limits if isinstance(candidate.model, KnownModel) else Limits
         self.limits = candidate.limits or ModelLimits(known=own)
         local = isinstance(candidate.model, KnownModel) and candidate.model.local
         self._clock = clock
-        self._cooldown = replace(cooldown, most=min(cooldown.most, LOCAL_REST)) if local else cooldown
+        self._cooldown = replace(cooldown, max_s=min(cooldown.max_s, LOCAL_REST)) if local else cooldown
         known = (clock, candidate.name, *candidate.account)
         self._health = HEALTH.setdefault(known, Health()) if candidate.account else Health()
         self._trial: Trial | None = None
@@ -209,7 +200,7 @@ class Profile:
         """Count failures anew for a call that must wait: failures of earlier calls don't lengthen its waits."""
         if not self.asked:
             self._health.failures = 0
-            soon = self._clock.monotonic() + self._cooldown.first
+            soon = self._clock.monotonic() + self._cooldown.first_s
             self._health.rests_until = min(self._health.rests_until, soon)
 
     def fail(self, error: ModelError, since: ModelError | None) -> None:

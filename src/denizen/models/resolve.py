@@ -17,10 +17,10 @@ from denizen.models import catalogue
 from denizen.models.catalogue import known_models
 from denizen.models.failover import Failover
 from denizen.models.local import served_models, served_window
-from denizen.models.profiles import LEARNT, Candidate, Cooldown, Learnt, ModelLimits
+from denizen.models.profiles import LEARNT, PROFILE_REST, Candidate, Learnt, ModelLimits
 from denizen.models.providers import PROVIDERS, Key, ProviderAccess, chosen_api, parse_model, provider_access
 from denizen.ports import KnownModel, Limits, Model
-from denizen.runtime.clock import Clock
+from denizen.runtime.clock import BackOff, Clock
 
 if TYPE_CHECKING:
     from denizen.models.http import Http
@@ -51,7 +51,7 @@ MakeModel = Callable[[str, ProviderSettings, Mapping[str, str], Clock], Model]
 
 
 def open_model(
-    config: Config, *, environ: Mapping[str, str], clock: Clock, cooldown: Cooldown | None = None
+    config: Config, *, environ: Mapping[str, str], clock: Clock, cooldown: BackOff = PROFILE_REST
 ) -> KnownModel:
     """The configured model with its fall-backs; with none configured the first that is there.
 

@@ -1,6 +1,7 @@
 """Time, passed in: what the engine reads and waits on, so that a test drives a day in milliseconds."""
 
 import asyncio
+import random
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -50,6 +51,20 @@ async def wait_until(clock: Clock, at: float) -> None:
         await clock.sleep(left)
 
 
-def back_off(failures: int, first: float, most: float) -> float:
-    """Seconds to wait after that many failures in a row: `first`, doubling up to `most`; 0 after none."""
-    return min(first * 2 ** min(failures - 1, 64), most) if failures else 0.0
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """How long to wait after failures: `first_s`, doubling with each in a row up to `max_s`.
+
+    Up to the share `jitter` of it is added at random, so that processes that failed together don't try together again.
+    """
+
+    first_s: float
+    max_s: float
+    jitter: float = 0.0
+
+    def after(self, failures: int) -> float:
+        """Seconds to wait after that many failures in a row; 0 after none."""
+        if not failures:
+            return 0.0
+        wait = min(self.first_s * 2 ** min(failures - 1, 64), self.max_s)
+        return wait * (1 + self.jitter * random.random())  # noqa: S311 - no secret

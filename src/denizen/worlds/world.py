@@ -19,10 +19,11 @@ from denizen.entries import AnyEntry, SessionEntry
 from denizen.errors import ConfigError, SessionError
 from denizen.events import RunResult
 from denizen.messages import UserMessage
-from denizen.models.profiles import Cooldown
+from denizen.models.profiles import PROFILE_REST
 from denizen.ports import ActionFormat, Checkpoints, Memory, Model, Sandbox, Session, Tool, TurnIO
 from denizen.prompt import Skill
 from denizen.prompt.texts import IDENTITY
+from denizen.runtime.clock import BackOff
 from denizen.sessions import short_name
 from denizen.tools import default_tools
 from denizen.tools.programs.jobs import Jobs
@@ -74,7 +75,7 @@ class Profile:
     recalls: bool = False
     notes: bool = False
     rules: tuple[Rule, ...] = ()
-    cooldown: Cooldown = Cooldown()  # noqa: RUF009 (it never changes)
+    cooldown: BackOff = PROFILE_REST
 
 
 class AgentHandle(Protocol):

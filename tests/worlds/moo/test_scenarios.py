@@ -25,7 +25,7 @@ from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.connection import connected
 from denizen.worlds.moo.folder import open_folder
-from denizen.worlds.moo.live import FIRST_WAIT, live
+from denizen.worlds.moo.live import SIGN_INS, live
 from denizen.worlds.moo.quoting import quoted
 from denizen.worlds.moo.token_pages import Chain, write_page
 from denizen.worlds.moo.tools import builder_tools
@@ -173,7 +173,7 @@ class BackOff:
         return self._clock.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        if seconds < FIRST_WAIT:
+        if seconds < SIGN_INS.first_s:
             await self._clock.sleep(seconds)
             return
         self.waits.append(seconds)

@@ -15,7 +15,7 @@ from denizen.config.home import places
 from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import Answer, Channel, InboundMessage, OutboundMessage, Parked, QueuedTurn, Stop
-from denizen.runtime.clock import back_off
+from denizen.runtime.clock import BackOff
 from denizen.sessions import SessionKey
 from denizen.sessions.key import bounded
 from denizen.trusted.session_files import SessionFiles
@@ -41,8 +41,8 @@ _NOTHING_RUNS = "Nothing runs here that could be stopped. `/stop all` also stops
 MAX_KEY_CHARS = 2000
 """Characters of a session's key: an index of PostgreSQL takes no more than 2,704 bytes."""
 _DAY_S = 86_400.0
-_RECEIVE_RETRY_S, _MAX_RECEIVE_RETRY_S = 1.0, 60.0
-"""Seconds before a channel that failed receives again: at first, and at most."""
+_RECEIVE_RETRIES = BackOff(1.0, 60.0)
+"""The waits before a channel that failed receives again."""
 _log = logging.getLogger(__name__)
 
 
@@ -134,8 +134,8 @@ class Gateway:
             try:
                 return await channel.receive(self.accept)
             except Exception as broken:  # noqa: BLE001 (the boundary to a channel: the others go on)
-                failures = 1 if clock.monotonic() - began > _MAX_RECEIVE_RETRY_S else failures + 1
-                pause = back_off(failures, _RECEIVE_RETRY_S, _MAX_RECEIVE_RETRY_S)
+                failures = 1 if clock.monotonic() - began > _RECEIVE_RETRIES.max_s else failures + 1
+                pause = _RECEIVE_RETRIES.after(failures)
                 _log.error("Channel %s receives again in %g s: %s", channel.name, pause, self._explain(broken))
             await clock.sleep(pause)
 

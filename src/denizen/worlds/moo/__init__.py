@@ -2,8 +2,8 @@
 
 from denizen.actions import Composed, Directives, Native
 from denizen.context import RollingWindow
-from denizen.models.profiles import Cooldown
 from denizen.ports import Tool
+from denizen.runtime.clock import BackOff
 from denizen.worlds.moo.settings import MooSettings
 from denizen.worlds.world import Profile, ToolParts, World
 
@@ -20,7 +20,7 @@ WORLD = World(
         Composed(Native(), Directives()),
         RollingWindow,
         tools=_no_tools,
-        cooldown=Cooldown(first=5.0, most=20.0),
+        cooldown=BackOff(5.0, 20.0),
     ),
     settings=MooSettings,
 )

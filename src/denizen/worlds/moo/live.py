@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from denizen.config.home import places
-from denizen.runtime.clock import Clock, back_off
+from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.moo.attribution import Timing
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.connection import connected
@@ -17,8 +17,8 @@ from denizen.worlds.moo.transport import Server, ServerUnreachable
 
 ATTEMPTS = 5
 """How often an agent tries to sign in again."""
-FIRST_WAIT, LONGEST_WAIT = 5.0, 60.0
-"""Seconds before the first attempt, and before any at most."""
+SIGN_INS = BackOff(5.0, 60.0)
+"""The waits before these attempts."""
 T = TypeVar("T")
 
 
@@ -49,7 +49,7 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
             why = str(error)
         if not stop.is_set():
             failures += 1
-            wait = back_off(failures, FIRST_WAIT, LONGEST_WAIT)
+            wait = SIGN_INS.after(failures)
             brain.note(f"{why} Attempt {failures} of {ATTEMPTS} to sign in again, in {wait:g} s.")
             await unless(stop, clock.sleep(wait))
     await brain.end()

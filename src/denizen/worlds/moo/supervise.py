@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from denizen.errors import ConfigError, DenizenError
-from denizen.runtime.clock import Clock, back_off
+from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.moo.folder import AgentFolder
 from denizen.worlds.moo.group import AgentState, Group
 from denizen.worlds.moo.listener import Facts, Kind, Listener, Status, Tally
-from denizen.worlds.moo.live import FIRST_WAIT, unless
+from denizen.worlds.moo.live import unless
 from denizen.worlds.moo.token_pages import avatar
 
-LONGEST_WAIT = 300.0
-"""Seconds before an agent that fell is started again, at most."""
+RESTARTS = BackOff(5.0, 300.0)
+"""The waits before an agent that fell is started again."""
 SOUND = 600.0
 """Seconds that an agent must have played for its earlier falls not to count."""
 NOT_HERE = "It isn't playing: nobody heard that."
@@ -113,7 +113,7 @@ async def _keep_playing(seat: Seat, play: Play, clock: Clock, stop: asyncio.Even
             seat.line("server_error", f"{why} It isn't started again.")
             seat.change(life="gave up", problem=why, token="")
             return
-        wait = back_off(falls, FIRST_WAIT, LONGEST_WAIT)
+        wait = RESTARTS.after(falls)
         seat.line("server_error", f"{why} Restart {falls} of {most} in {wait:g} s.")
         seat.change(life="fallen", problem=why, token="", restarts=seat.state.restarts + 1)
         await unless(stop, clock.sleep(wait))

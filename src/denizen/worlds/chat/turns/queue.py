@@ -22,7 +22,7 @@ from denizen.ports import (
     TurnHandler,
 )
 from denizen.runtime.cancellation import run_to_completion
-from denizen.runtime.clock import Clock
+from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database, LedgerError, TurnClaimer, wait_for_event_or
 from denizen.worlds.chat.ledger.ledger import ArrivedControl, Claim, LedgerConnection
@@ -34,6 +34,7 @@ Said = OutboundMessage | InboundMessage | None
 """What a turn comes to: a message to a chat, one to another session, or nothing."""
 MAX_DEATHS = 25
 """How often the process may die over a message before it is given up."""
+MAX_RETRY_WAIT_S = 3600.0
 HELD_RETRY_S = 5.0
 """Seconds before a message is tried again whose session is open elsewhere, or can't be written now."""
 _log = logging.getLogger(__name__)
@@ -102,8 +103,7 @@ class LedgerQueue:
         self._database = database
         self._clock = clock
         self._attempts = attempts
-        self._retry_after = retry_after
-        self._longest_wait = max(HELD_RETRY_S, retry_after * 2 ** max(attempts - 2, 0))
+        self._retries = BackOff(retry_after, MAX_RETRY_WAIT_S, jitter=0.2)
         self._turns = turns
         self._when_busy = when_busy or {}
         self._explain = explain
@@ -162,7 +162,7 @@ class LedgerQueue:
                 now, before = self._clock.now().timestamp(), looked_at
                 looked_at = now
                 if now < before:  # the clock was set back, or may have been before the first look
-                    ledger.bring_forward(db, now + self._longest_wait)
+                    ledger.bring_forward(db, now + max(HELD_RETRY_S, self._retries.after(self._attempts)))
                 claims = worker.claim(db, running.keys(), now, self._room(running))
                 return claims, *look(db)
 
@@ -231,7 +231,7 @@ class LedgerQueue:
             is_final = isinstance(error, ModelError) and error.refuses_content
             if failures < self._attempts and claim.deaths < MAX_DEATHS and not is_final:
                 _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
-                due = self._clock.now().timestamp() + self._retry_after * 2 ** (failures - 1)
+                due = self._clock.now().timestamp() + self._retries.after(failures)
                 await self._settle(message, lambda db: ledger.retry(db, claim, heard, due))
                 return
             _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
