@@ -17,7 +17,7 @@ import msgspec
 from benchmarks.driver import Command, Figures, Stage, Turn, main
 from benchmarks.scene import ANSWER, CHUNKS, CITY, GEMINI_PATH, KEY, MODEL, PER_TURN, QUESTION, TOOL_NAME
 from denizen import Agent, Config, run_agent, tool
-from denizen.config.settings import AuthProfile, ProviderSettings
+from denizen.config.settings import AuthProfileSettings, ProviderSettings
 from denizen.engine import TurnOptions, run_turn, state_of
 from denizen.engine.callback_host import CallbackHost
 from denizen.events import Finished, RunEvent, StreamEvent
@@ -99,7 +99,7 @@ class Denizen:
         settings = ProviderSettings(
             api="responses" if wire == "responses" else "",
             base_url=url.replace("/scene/", "/words/") if name.startswith("words") else url,
-            auth_profiles=[AuthProfile(id="bench", api_key=KEY)],
+            auth_profiles=[AuthProfileSettings(id="bench", api_key=KEY)],
         )
         return Config(model=f"{provider}:{MODEL}", providers={provider: settings}, home=home, workspace=home / "work")
 

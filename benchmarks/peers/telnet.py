@@ -111,14 +111,14 @@ def telnetlib(found: Found) -> Feed:
 
 def denizen(found: Found) -> Feed:
     from denizen.worlds.moo.negotiation import gmcp_said
-    from denizen.worlds.moo.telnet import PromptMark, Subnegotiation, TelnetParser, Text
+    from denizen.worlds.moo.telnet import PromptMark, Subnegotiation, TelnetParser, TelnetText
 
     parser = TelnetParser()
 
     def feed(data: bytes) -> None:
         for event in parser.feed(data):
             match event:
-                case Text(text):
+                case TelnetText(text):
                     found.text += len(text)
                 case PromptMark():
                     found.marks += 1
@@ -133,14 +133,14 @@ def denizen(found: Found) -> Feed:
 def denizen_lines(found: Found) -> Feed:
     from denizen.worlds.moo.lines import LineReader, Markers
     from denizen.worlds.moo.negotiation import gmcp_said
-    from denizen.worlds.moo.telnet import PromptMark, Subnegotiation, TelnetParser, Text
+    from denizen.worlds.moo.telnet import PromptMark, Subnegotiation, TelnetParser, TelnetText
 
     parser, reader = TelnetParser(), LineReader(Markers(">>START<<", ">>END<<", ">>OWN<<", ">>OWN-END<<"), 80)
 
     def feed(data: bytes) -> None:
         for event in parser.feed(data):
             match event:
-                case Text(text):
+                case TelnetText(text):
                     found.text += len(text)
                     list(reader.feed(text))
                 case PromptMark():

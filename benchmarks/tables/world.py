@@ -11,7 +11,7 @@ from tests.worlds.moo.chatter import work_while_others_talk
 from benchmarks.contenders import Entry, scratch
 from benchmarks.hall import Plan
 from benchmarks.report import Goal, Table
-from denizen.worlds.moo.attribution import Timing
+from denizen.worlds.moo.attribution import OutputTiming
 
 NOTE = """\
 One player gives commands that print, tell, move nowhere and page, each awaited; with each, one of two others says,
@@ -36,7 +36,7 @@ def table(plan: Plan, peers: Sequence[Entry]) -> Table:
 
 def _play(result: Table, folder: Path, plan: Plan) -> None:
     with djangomoo.running_server(folder, postgres.running_server(folder)) as server:
-        tally = asyncio.run(work_while_others_talk(server, folder, plan.commands, Timing(timeout=120)))
+        tally = asyncio.run(work_while_others_talk(server, folder, plan.commands, OutputTiming(timeout=120)))
     times = sorted(tally.seconds)
     middle, slowest = times[len(times) // 2], times[-1]
     result.add(len(times), len(tally.wrong), tally.said, len(tally.lost), f"{middle:.2f}", f"{slowest:.2f}")

@@ -24,7 +24,7 @@ from denizen.cli.gateway.exchange import Exchange
 from denizen.cli.gateway.service import describe, install
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.runtime.clock import SystemClock
-from denizen.testing import FakeClock, Request
+from denizen.testing import FakeClock, LoopbackRequest
 from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 
@@ -328,7 +328,7 @@ async def test_turn_that_outlasts_the_grace_time_or_a_second_signal_goes_on_at_t
         file.write(f"[gateway]\ngrace = {grace}\n")
     begun, calls = threading.Event(), 0
 
-    def answer(_: Request) -> str:
+    def answer(_: LoopbackRequest) -> str:
         nonlocal calls
         calls += 1
         if calls == 1:

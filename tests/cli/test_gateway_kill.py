@@ -12,7 +12,7 @@ from tests.cli.model import Model
 from denizen.entries import UserEntry
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
-from denizen.testing import Request
+from denizen.testing import LoopbackRequest
 
 CHATS = ("ann", "ben", "cleo")
 MESSAGES = [f"message-{number}" for number in range(8)]
@@ -20,7 +20,7 @@ KILLS_AT = {2, 3, 7, 12, 18, 25}
 """The model calls, by number, during which the gateway is killed."""
 
 
-def answer_of(request: Request) -> str:
+def answer_of(request: LoopbackRequest) -> str:
     """A reply that names the last message."""
     words = [message["content"] for message in request.json["messages"] if message["role"] == "user"]
     return f"reply to {re.findall(r'[a-z]+/message-[0-9]+', str(words[-1]))[-1]}"
@@ -29,7 +29,7 @@ def answer_of(request: Request) -> str:
 async def test_every_message_is_answered_once_and_in_order(home: Path, environ: dict[str, str], model: Model) -> None:
     gateway, calls = GatewayProgram(home, environ), 0
 
-    def answer(request: Request) -> str:
+    def answer(request: LoopbackRequest) -> str:
         nonlocal calls
         calls += 1
         if calls in KILLS_AT:

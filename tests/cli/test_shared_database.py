@@ -19,7 +19,7 @@ from tests.cli.test_worker import Held, all_answered_once_in_order, answer_of, i
 from tests.postgres import OwnServer
 
 from denizen.messages import AssistantMessage, ToolCall
-from denizen.testing import Request
+from denizen.testing import LoopbackRequest
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 
 DOCS = Path(__file__).parents[2] / "docs" / "several-machines.md"
@@ -89,7 +89,7 @@ async def test_connections_that_the_server_ends_lose_and_double_nothing(
 ) -> None:
     calls = 0
 
-    def answer(request: Request) -> str:
+    def answer(request: LoopbackRequest) -> str:
         nonlocal calls
         calls += 1
         if calls in {3, 9, 16}:

@@ -29,7 +29,7 @@ from denizen.ports import InboundMessage
 from denizen.runtime.clock import SystemClock
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.tables import SharedTables
-from denizen.testing import LoopbackOpenAI, Request, Step
+from denizen.testing import LoopbackOpenAI, LoopbackRequest, Step
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
@@ -39,7 +39,7 @@ CHATS = ("ann", "ben", "cleo", "dan")
 MESSAGES = [f"message-{number}" for number in range(6)]
 
 
-def answer_of(request: Request) -> str:
+def answer_of(request: LoopbackRequest) -> str:
     """A reply that names the last message."""
     words = [message["content"] for message in request.json["messages"] if message["role"] == "user"]
     return f"reply to {re.findall(r'[a-z]+/message-[0-9]+', str(words[-1]))[-1]}"
@@ -105,7 +105,7 @@ async def test_every_message_is_answered_once_in_order_however_processes_die(
     programs = [*workers[:count], gateway]
     victims, calls = itertools.cycle(programs), 0
 
-    def answer(request: Request) -> str:
+    def answer(request: LoopbackRequest) -> str:
         nonlocal calls
         calls += 1
         if calls % 4 == 0 and calls < 30:
@@ -134,7 +134,7 @@ async def test_database_that_goes_away_and_comes_back_loses_nothing(
     share(home, f"{own_postgres.url}/postgres")
     calls, away = 0, threading.Event()
 
-    def answer(request: Request) -> str:
+    def answer(request: LoopbackRequest) -> str:
         nonlocal calls
         calls += 1
         if calls in {5, 12}:
@@ -226,7 +226,7 @@ class Held:
     def __init__(
         self,
         model: Model,
-        then: Callable[[Request], AssistantMessage | str] = lambda _: "again",
+        then: Callable[[LoopbackRequest], AssistantMessage | str] = lambda _: "again",
         first: AssistantMessage = FIRST,
     ) -> None:
         self._server = model.server
@@ -286,7 +286,7 @@ async def test_each_run_of_a_job_happens_once_however_processes_die(
     database.close()
     programs, calls = [gateway, *workers[:2]], 0
 
-    def answer(_: Request) -> str:
+    def answer(_: LoopbackRequest) -> str:
         nonlocal calls
         calls += 1
         if calls in {2, 4, 6}:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.config.commands import Simple, possible_commands, simple_commands
+from denizen.config.commands import SimpleCommand, possible_commands, simple_commands
 from denizen.config.shell_script import UNKNOWN
 
 
@@ -110,7 +110,7 @@ def test_all_that_a_shell_may_run_is_found(command: str, found: list[str]) -> No
     "command", ["then rm x", "sudo rm x", "A=1 env B='2' rm x", "! time rm x", "nice -n 5 /bin/rm -f x"]
 )
 def test_the_program_that_matters_comes_after_its_prefixes(command: str) -> None:
-    assert "rm x" in Simple(command, command).effective_commands()
+    assert "rm x" in SimpleCommand(command, command).effective_commands()
 
 
 words = st.text("abc;&|'\"\\ \n#", max_size=12)

@@ -13,7 +13,7 @@ import pytest
 
 from denizen.config.load import Loaded, load, load_config
 from denizen.config.redact import Redactor
-from denizen.config.settings import AuthProfile, Config
+from denizen.config.settings import AuthProfileSettings, Config
 from denizen.config.trust import trust
 from denizen.errors import ConfigError
 
@@ -65,8 +65,8 @@ def test_a_file_of_every_setting_is_read(machine: Machine) -> None:
     )
     assert config.model == "anthropic:claude-sonnet-4-5"
     assert config.providers["anthropic"].auth_profiles == [
-        AuthProfile(id="primary", api_key="first"),
-        AuthProfile(id="spare", api_key="second"),
+        AuthProfileSettings(id="primary", api_key="first"),
+        AuthProfileSettings(id="spare", api_key="second"),
     ]
     assert config.agent.temperature == 0.5
     assert config.agent.extra_body == {"metadata": {"user_id": "me"}}

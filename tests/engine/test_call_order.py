@@ -10,7 +10,7 @@ from tests.engine.conftest import MakeAgent
 from tests.engine.scene import call, requests_of, results, say, user
 
 from denizen import Agent, Config, run_agent, tool
-from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
+from denizen.config.settings import AgentSettings, AuthProfileSettings, ProviderSettings
 from denizen.entries import AssistantEntry, ToolEntry, UserEntry
 from denizen.messages import AssistantMessage, Text, ToolResult
 from denizen.ports import Tool, Traits
@@ -59,7 +59,7 @@ async def test_parallel_results_reach_every_provider_in_the_order_of_their_calls
     actions = "shell" if written == "shell" else "native"
     with server() as provider:
         provider.say(WRITTEN[written], "Done.")
-        keys = [AuthProfile(id="main", api_key="a-long-enough-key")]
+        keys = [AuthProfileSettings(id="main", api_key="a-long-enough-key")]
         api = "anthropic" if server is LoopbackAnthropic else "openai"
         config = Config(
             model="test:scripted",

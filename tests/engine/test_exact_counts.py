@@ -10,7 +10,7 @@ from tests.engine.scene import Host, say
 
 from denizen import Agent, run_agent
 from denizen.config import Config
-from denizen.config.settings import AgentSettings, AuthProfile, ModelSettings, ProviderSettings
+from denizen.config.settings import AgentSettings, AuthProfileSettings, ModelSettings, ProviderSettings
 from denizen.errors import ModelError
 from denizen.events import Compacted
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
@@ -32,7 +32,8 @@ async def agent(loopback_anthropic: LoopbackAnthropic, tmp_path: Path) -> AsyncI
         model=name,
         providers={
             "anthropic": ProviderSettings(
-                base_url=loopback_anthropic.base_url, auth_profiles=[AuthProfile(id="me", api_key="key-0123456789")]
+                base_url=loopback_anthropic.base_url,
+                auth_profiles=[AuthProfileSettings(id="me", api_key="key-0123456789")],
             )
         },
         models={name: ModelSettings(context_window=WINDOW)},

@@ -7,7 +7,14 @@ from tests.engine.conftest import MakeAgent
 from tests.engine.scene import Host, call, requests_of, run_agent, say
 
 from denizen import Agent, Config
-from denizen.config.settings import AgentSettings, AuthProfile, ModelSettings, PolicySettings, ProviderSettings, Rule
+from denizen.config.settings import (
+    AgentSettings,
+    AuthProfileSettings,
+    ModelSettings,
+    PolicySettings,
+    ProviderSettings,
+    Rule,
+)
 from denizen.entries import AnyEntry, StateEntry
 from denizen.ports import Answer, Traits
 from denizen.testing import LoopbackAnthropic
@@ -41,7 +48,7 @@ async def test_a_cache_that_lives_for_an_hour_keeps_the_prompt_for_an_hour(
 ) -> None:
     name = "anthropic:claude-sonnet-4-5"
     provider = ProviderSettings(
-        base_url=loopback_anthropic.base_url, auth_profiles=[AuthProfile(id="me", api_key="key-0123456789")]
+        base_url=loopback_anthropic.base_url, auth_profiles=[AuthProfileSettings(id="me", api_key="key-0123456789")]
     )
     config = Config(model=name, models={name: ModelSettings(cache_life="1h")}, providers={"anthropic": provider})
     loopback_anthropic.say("a", "b", "c", "d")

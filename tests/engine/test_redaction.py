@@ -10,7 +10,7 @@ from tests.engine.conftest import MakeAgent
 from tests.engine.scene import call, requests_of, results, say
 
 from denizen import Agent, Config, run_agent, tool
-from denizen.config.settings import AuthProfile, PolicySettings, ProviderSettings, Rule
+from denizen.config.settings import AuthProfileSettings, PolicySettings, ProviderSettings, Rule
 from denizen.errors import ModelError
 from denizen.events import LlmStream, RunEvent, StreamEvent, ToolCallDelta
 from denizen.ports import ModelRequest, ToolContext
@@ -18,7 +18,7 @@ from denizen.testing import ScriptedModel
 
 KEY, TOKEN = "sk-canary-1234567890abcdef", 'tok-canary-"quoted"-0987654321'
 ENVIRON = {"SOME_SERVICE_TOKEN": TOKEN}
-CONFIG = Config(providers={"x": ProviderSettings(auth_profiles=[AuthProfile(id="p", api_key=KEY)])})
+CONFIG = Config(providers={"x": ProviderSettings(auth_profiles=[AuthProfileSettings(id="p", api_key=KEY)])})
 
 
 @tool

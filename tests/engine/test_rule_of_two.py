@@ -11,7 +11,7 @@ from tests.engine.scene import Host, call, results, say, user
 
 from denizen import Agent, Config, run_agent, tool
 from denizen.cli.attachments import compose
-from denizen.config.settings import AuthProfile, PolicySettings, ProviderSettings, Rule
+from denizen.config.settings import AuthProfileSettings, PolicySettings, ProviderSettings, Rule
 from denizen.entries import CompactionEntry
 from denizen.messages import AssistantMessage, Opaque, Text, UserMessage
 from denizen.ports import EFFECTS, Tool, Traits, is_harmless
@@ -176,7 +176,7 @@ async def test_what_a_providers_own_tools_return_is_untrusted(
 ) -> None:
     name, api = PROVIDERS[provider]
     server = request.getfixturevalue(f"loopback_{api}")
-    key = AuthProfile(id="me", api_key="key-0123456789")
+    key = AuthProfileSettings(id="me", api_key="key-0123456789")
     config = Config(
         model=f"{provider}:{name}",
         providers={provider: ProviderSettings(api=api, base_url=server.base_url, auth_profiles=[key])},

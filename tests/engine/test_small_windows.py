@@ -10,7 +10,7 @@ from tests.engine.small_server import REFUSAL, SmallServer, serving
 
 from denizen import Agent, run_agent, tool
 from denizen.config import Config
-from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
+from denizen.config.settings import AgentSettings, AuthProfileSettings, ProviderSettings
 from denizen.messages import AssistantMessage
 from denizen.ports import Traits
 
@@ -32,7 +32,9 @@ def agent_at(
     actions: Literal["", "native"] = "",
     **settings: Any,
 ) -> Agent:
-    way = ProviderSettings(base_url=server.base_url, auth_profiles=[AuthProfile(id="me", api_key="k")], **settings)
+    way = ProviderSettings(
+        base_url=server.base_url, auth_profiles=[AuthProfileSettings(id="me", api_key="k")], **settings
+    )
     config = Config(
         model=f"{provider}:small",
         providers={provider: way},

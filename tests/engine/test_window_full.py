@@ -10,7 +10,7 @@ from tests.engine.scene import Host, call, say
 
 from denizen import Agent, run_agent, tool
 from denizen.config import Config
-from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
+from denizen.config.settings import AgentSettings, AuthProfileSettings, ProviderSettings
 from denizen.events import Compacted, Notice
 from denizen.ports import Traits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
@@ -37,7 +37,7 @@ def anthropic() -> Iterator[LoopbackAnthropic]:
 
 def agent_at(server: LoopbackServer, model: str, tmp_path: Path) -> Agent:
     provider = model.partition(":")[0]
-    way = ProviderSettings(base_url=server.base_url, auth_profiles=[AuthProfile(id="me", api_key="k")])
+    way = ProviderSettings(base_url=server.base_url, auth_profiles=[AuthProfileSettings(id="me", api_key="k")])
     settings = AgentSettings(workspace_dir=tmp_path / "workspace", max_retries=0)
     config = Config(
         model=model, providers={provider: way}, agent=settings, home=tmp_path, workspace=tmp_path / "workspace"

@@ -10,7 +10,7 @@ from tests.models.calls import ASKED, failure
 from tests.models.raw import Raw, whole
 
 from denizen.config import Config
-from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
+from denizen.config.settings import AgentSettings, AuthProfileSettings, ProviderSettings
 from denizen.messages import AssistantMessage, Text
 from denizen.models import open_model
 from denizen.testing import FakeClock, LoopbackAnthropic, LoopbackOpenAI, Step
@@ -22,7 +22,7 @@ GOES_ON = "; a model in fallback_models would go on by itself"
 async def told(base_url: str, *models: str, wire: Literal["anthropic", "openai"] = "openai", retries: int = 0) -> str:
     """The words of a call's failure, after `max_retries` more tries of each of `models`."""
     names = dict.fromkeys(model.partition(":")[0] for model in models)
-    keys = [AuthProfile(id="main", api_key="a-long-enough-key")]
+    keys = [AuthProfileSettings(id="main", api_key="a-long-enough-key")]
     config = Config(
         model=models[0],
         fallback_models=[*models[1:]],

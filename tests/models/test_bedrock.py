@@ -19,7 +19,7 @@ from denizen.messages import AssistantMessage, Text, Thinking, Usage
 from denizen.models import open_model
 from denizen.models.bedrock import BedrockModel
 from denizen.ports import KnownModel
-from denizen.testing import FakeClock, LoopbackAnthropic, ModelConformance, Reply, Request, Step
+from denizen.testing import FakeClock, LoopbackAnthropic, LoopbackReply, LoopbackRequest, ModelConformance, Step
 from denizen.testing.conformance_model import Line, Play
 
 pytestmark = pytest.mark.skipif(
@@ -55,10 +55,10 @@ def framed(streamed: Sequence[bytes]) -> list[bytes]:
 class LoopbackBedrock(LoopbackAnthropic):
     """Speaks Bedrock's InvokeModel."""
 
-    def _said(self, message: AssistantMessage, request: Request) -> Reply:
+    def _said(self, message: AssistantMessage, request: LoopbackRequest) -> LoopbackReply:
         if request.path.endswith("/invoke-with-response-stream"):
-            return Reply(framed(self.wire.streamed(message)))
-        return Reply([self.wire.whole(message)], headers={"Content-Type": "application/json"})
+            return LoopbackReply(framed(self.wire.streamed(message)))
+        return LoopbackReply([self.wire.whole(message)], headers={"Content-Type": "application/json"})
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.documents import LINE, PAPER
 from tests.models.formats import FORMATS, PICTURE, PICTURE_CODE, Format
 
 from denizen import Agent, Config, run_agent, tool
-from denizen.config.settings import AgentSettings, AuthProfile, ProviderSettings
+from denizen.config.settings import AgentSettings, AuthProfileSettings, ProviderSettings
 from denizen.events import LlmStream, Retry, RunEvent, TextDelta, Withdrawn
 from denizen.messages import AssistantMessage, Image, Text, Thinking, ToolResult, UserMessage, UserPart
 from denizen.ports import Traits
@@ -60,7 +60,7 @@ async def agent(pair: tuple[Format, Format], servers: Sequence[LoopbackServer], 
 
 
 def at(server: LoopbackServer, api: Any = "") -> ProviderSettings:
-    keys = [AuthProfile(id="main", api_key="a-long-enough-key")]
+    keys = [AuthProfileSettings(id="main", api_key="a-long-enough-key")]
     return ProviderSettings(base_url=server.base_url, auth_profiles=keys, api=api)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from denizen.errors import ErrorKind
-from denizen.models.failures import LONGEST, LONGEST_WAIT, Origin, read_complaint, retry_after
+from denizen.models.failures import LONGEST, LONGEST_WAIT, ModelIdentity, read_complaint, retry_after
 
 NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
 
@@ -185,7 +185,7 @@ def test_router_names_the_cause() -> None:
 
 
 def test_failure_says_who_and_what_and_keeps_the_key_to_itself() -> None:
-    origin = Origin("openai:gpt-5", "openai", "spare", "sk-canary-1234")
+    origin = ModelIdentity("openai:gpt-5", "openai", "spare", "sk-canary-1234")
     error = origin.refused({"error": {"message": "Incorrect API key provided: sk-canary-1234"}}, 401)
     assert error.message == "openai:gpt-5: Incorrect API key provided: *** (HTTP 401)"
     assert str(error) == error.message
@@ -193,7 +193,7 @@ def test_failure_says_who_and_what_and_keeps_the_key_to_itself() -> None:
 
 
 def test_key_that_is_where_a_long_sentence_is_cut_is_hidden_too() -> None:
-    origin = Origin("openai:gpt-5", "openai", "spare", "sk-canary-1234")
+    origin = ModelIdentity("openai:gpt-5", "openai", "spare", "sk-canary-1234")
     error = origin.refused({"error": {"message": "x" * (LONGEST - 5) + "sk-canary-1234"}}, 401)
     assert "sk-" not in error.message
 
@@ -219,7 +219,7 @@ def test_error_in_an_error_is_read_however_deep(nest: bytes, depth: int) -> None
     ],
 )
 def test_wish_to_wait_is_read_from_the_words_too(status: int, text: str, seconds: float | None) -> None:
-    error = Origin("m", "p").refused({"error": {"message": text}}, status)
+    error = ModelIdentity("m", "p").refused({"error": {"message": text}}, status)
     assert error.retry_after == seconds
 
 
@@ -269,13 +269,13 @@ def test_wish_to_wait_is_read(headers: dict[str, str], seconds: float | None) ->
     ],
 )
 def test_window_is_read_from_a_refusal(sentence: str, window: int) -> None:
-    error = Origin("p:m", "p").refused({"error": {"message": sentence}})
+    error = ModelIdentity("p:m", "p").refused({"error": {"message": sentence}})
     assert (error.kind, error.window) == ("context_overflow", window)
 
 
 def test_window_is_read_from_llamacpps_field() -> None:
     told = {"code": 400, "message": "the request exceeds the available context size", "n_ctx": 8192}
-    assert Origin("p:m", "p").refused({"error": told}).window == 8_192
+    assert ModelIdentity("p:m", "p").refused({"error": told}).window == 8_192
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_window_is_read_from_llamacpps_field() -> None:
     ],
 )
 def test_longest_answer_is_read_from_a_refusal(sentence: str, longest: int) -> None:
-    assert Origin("p:m", "p").refused({"error": {"message": sentence}}, 400).max_output == longest
+    assert ModelIdentity("p:m", "p").refused({"error": {"message": sentence}}, 400).max_output == longest
 
 
 @pytest.mark.parametrize(
@@ -303,5 +303,5 @@ def test_longest_answer_is_read_from_a_refusal(sentence: str, longest: int) -> N
     ],
 )
 def test_local_servers_name_their_window_in_the_first_refusal(text: str) -> None:
-    error = Origin("vllm:m", "vllm").refused({"message": text}, 400)
+    error = ModelIdentity("vllm:m", "vllm").refused({"message": text}, 400)
     assert (error.kind, error.window) == ("context_overflow", 512)

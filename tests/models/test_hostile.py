@@ -14,10 +14,10 @@ from denizen.events import Failed, Finished
 from denizen.messages import AssistantMessage, Opaque, Text, Thinking, ToolCall, Usage
 from denizen.models.anthropic import AnthropicModel
 from denizen.models.anthropic_answer import AnthropicAnswer
-from denizen.models.failures import Origin
+from denizen.models.failures import ModelIdentity
 from denizen.models.gemini import GeminiModel
 from denizen.models.gemini_answer import GeminiAnswer
-from denizen.models.http import EventStream
+from denizen.models.http import SseParser
 from denizen.models.openai import OpenAIModel
 from denizen.models.openai_answer import OpenAIAnswer
 from denizen.models.responses import ResponsesModel
@@ -102,13 +102,13 @@ async def test_any_value_anywhere_in_a_stream(
 
 @pytest.mark.parametrize(("server", "reader"), READERS, ids=["anthropic", "openai", "gemini", "responses"])
 def test_stream_cut_at_every_byte_is_never_a_shorter_answer(
-    server: type[LoopbackServer], reader: Callable[[Origin], AnswerReader]
+    server: type[LoopbackServer], reader: Callable[[ModelIdentity], AnswerReader]
 ) -> None:
     body = b"".join(server.wire.streamed(SAID))
     kinds: set[str] = set()
 
     def read(*pieces: bytes) -> AssistantMessage | None:
-        answer, events = reader(Origin("a:m", "a")), EventStream()
+        answer, events = reader(ModelIdentity("a:m", "a")), SseParser()
         try:
             for piece in pieces:
                 answer.feed(events.feed(piece))

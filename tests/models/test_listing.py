@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from denizen.config import Config
-from denizen.config.settings import AuthProfile, ProviderSettings
+from denizen.config.settings import AuthProfileSettings, ProviderSettings
 from denizen.errors import ConfigError, ModelError
 from denizen.models.catalogue import PricedModel
 from denizen.models.resolve import list_models
@@ -86,7 +86,7 @@ LISTS: list[tuple[str, type[LoopbackServer], str, Any, list[PricedModel]]] = [
 
 
 async def listed(provider: str, base_url: str, *, keys: bool = True) -> list[PricedModel]:
-    profiles = [AuthProfile(id="a", api_key="key-0123456789")] if keys else []
+    profiles = [AuthProfileSettings(id="a", api_key="key-0123456789")] if keys else []
     config = Config(providers={provider: ProviderSettings(base_url=base_url, auth_profiles=profiles)})
     return [*await list_models(provider, config, environ={}, clock=FakeClock())]
 

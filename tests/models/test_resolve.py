@@ -11,7 +11,7 @@ import pytest
 from tests.models.calls import answer, failure
 
 from denizen.config import Config
-from denizen.config.settings import AgentSettings, AuthProfile, ModelSettings, ProviderSettings
+from denizen.config.settings import AgentSettings, AuthProfileSettings, ModelSettings, ProviderSettings
 from denizen.errors import ConfigError
 from denizen.events import Retrying, StreamEvent
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
@@ -36,7 +36,7 @@ async def ask(model: KnownModel) -> list[StreamEvent]:
 
 
 def at(base_url: str, *keys: str, **settings: Any) -> ProviderSettings:
-    profiles = [AuthProfile(id=f"profile-{key}", api_key=key) for key in keys]
+    profiles = [AuthProfileSettings(id=f"profile-{key}", api_key=key) for key in keys]
     return ProviderSettings(base_url=base_url, auth_profiles=profiles, **settings)
 
 
@@ -222,7 +222,7 @@ def test_keys_are_looked_for_in_the_order_in_which_providers_are_listed() -> Non
 
 
 def test_key_in_the_configuration_decides_too() -> None:
-    settings = ProviderSettings(auth_profiles=[AuthProfile(id="main", api_key="key")])
+    settings = ProviderSettings(auth_profiles=[AuthProfileSettings(id="main", api_key="key")])
     assert opened(Config(providers={"mistral": settings})).name == "mistral:mistral-medium-latest"
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.models.http import LONGEST_EVENT, EventStream
+from denizen.models.http import LONGEST_EVENT, SseParser
 
 payloads = st.dictionaries(st.text(max_size=4), st.text(max_size=12), max_size=2).map(
     lambda value: json.dumps(value, ensure_ascii=False)
@@ -23,7 +23,7 @@ dressed = st.sampled_from(
 )
 
 
-def feed(stream: EventStream, data: bytes, cuts: list[int]) -> list[bytes]:
+def feed(stream: SseParser, data: bytes, cuts: list[int]) -> list[bytes]:
     places = [0, *sorted({min(cut, len(data)) for cut in cuts}), len(data)]
     told = [each for start, end in pairwise(places) for each in stream.feed(data[start:end])]
     return [each.strip() for each in told + stream.close()]
@@ -39,55 +39,55 @@ def test_cut_anywhere_the_same_data_comes_out(
 ) -> None:
     frames = [(frame.replace("{}", payload), own if newline == "any" else newline) for payload, frame, own in events]
     data = "".join(frame.replace("\n", end) for frame, end in frames).encode()
-    assert feed(EventStream(), data, cuts) == [payload.encode() for payload, _, _ in events]
+    assert feed(SseParser(), data, cuts) == [payload.encode() for payload, _, _ in events]
 
 
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
 def test_event_ends_with_its_empty_line(newline: bytes) -> None:
-    stream = EventStream()
+    stream = SseParser()
     told = stream.feed(b"data: 1\n\ndata: 2\n\ndata: 3".replace(b"\n", newline))
     assert [each.strip() for each in told] == [b"1", b"2"]
 
 
 def test_event_is_passed_on_as_soon_as_it_is_complete() -> None:
-    stream = EventStream()
+    stream = SseParser()
     assert stream.feed(b'data: {"a":') == []
     assert stream.feed(b" 1}\n") == []
     assert stream.feed(b"\ndata: ") == [b' {"a": 1}']
 
 
 def test_lines_of_data_are_one_event() -> None:
-    assert feed(EventStream(), b'data: {"a":\ndata: 1}\n\ndata: 2\n\n', []) == [b'{"a":\n1}', b"2"]
+    assert feed(SseParser(), b'data: {"a":\ndata: 1}\n\ndata: 2\n\n', []) == [b'{"a":\n1}', b"2"]
 
 
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
 def test_lines_of_data_are_one_event_wherever_they_are_cut(newline: bytes) -> None:
     data = b'data: {"a":\ndata: 1}\n\n'.replace(b"\n", newline)
     for cut in range(len(data)):
-        assert feed(EventStream(), data, [cut]) == [b'{"a":\n1}'], cut
+        assert feed(SseParser(), data, [cut]) == [b'{"a":\n1}'], cut
 
 
 def test_byte_order_mark_is_skipped() -> None:
-    assert feed(EventStream(), b"\xef\xbb\xbfdata: 1\n\n", []) == [b"1"]
+    assert feed(SseParser(), b"\xef\xbb\xbfdata: 1\n\n", []) == [b"1"]
 
 
 @pytest.mark.parametrize(
     "data", [b": comment\n\n", b"event: ping\n\n", b"\n\n\n\n", b"data\n\n", b"data:\n\n", b"database: 1\n\n", b"id: 1"]
 )
 def test_events_without_data_say_nothing(data: bytes) -> None:
-    assert feed(EventStream(), data, []) == []
+    assert feed(SseParser(), data, []) == []
 
 
 def test_last_event_may_lack_its_end() -> None:
-    assert feed(EventStream(), b"data: 1\n\ndata: 2", []) == [b"1", b"2"]
+    assert feed(SseParser(), b"data: 1\n\ndata: 2", []) == [b"1", b"2"]
 
 
 def test_bare_json_after_the_events_is_passed_on() -> None:
-    assert feed(EventStream(), b'data: 1\n\n{"error": {}}', []) == [b"1", b'{"error": {}}']
+    assert feed(SseParser(), b'data: 1\n\n{"error": {}}', []) == [b"1", b'{"error": {}}']
 
 
 def test_event_without_an_end_is_not_kept_for_ever() -> None:
-    stream = EventStream()
+    stream = SseParser()
     stream.feed(b"data: " + b"x" * LONGEST_EVENT)
     with pytest.raises(ConnectionError, match="an event of more than 16 MB"):
         stream.feed(b"x")

@@ -10,7 +10,7 @@ import pytest
 
 from denizen import Agent, RunResult, run_agent, tool
 from denizen.config import Config
-from denizen.config.settings import AgentSettings, AuthProfile, BudgetSettings, ProviderSettings
+from denizen.config.settings import AgentSettings, AuthProfileSettings, BudgetSettings, ProviderSettings
 from denizen.events import Retry, RunEvent, Withdrawn
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, Text, Thinking, ToolCall, Usage
 from denizen.ports import Traits
@@ -44,7 +44,7 @@ def ask(request: pytest.FixtureRequest, tmp_path: Path) -> Ask:
 
 
 def config_of(server: LoopbackServer, model: str, home: Path, **settings: Any) -> Config:
-    keys = [AuthProfile(id="main", api_key="a-long-enough-key")]
+    keys = [AuthProfileSettings(id="main", api_key="a-long-enough-key")]
     provider = ProviderSettings(base_url=server.base_url, auth_profiles=keys)
     own = AgentSettings(workspace_dir=home / "workspace")
     return Config(model=model, home=home, agent=own, providers={model.partition(":")[0]: provider}, **settings)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from denizen.ports import Control, InboundMessage, OutboundMessage, Parked, QueuedTurn, TurnHandler, TurnQueue
 from denizen.testing import MemoryQueue, TurnQueueConformance
-from denizen.testing.conformance_queue import YES, NewQueue, Outcome, Worker
+from denizen.testing.conformance_queue import YES, NewQueue, Outcome, QueueWorker
 
 SUITE = TurnQueueConformance
 
@@ -162,7 +162,7 @@ async def reaches(suite: TurnQueueConformance, new_queue: NewQueue) -> None:
     await suite.test_control_reaches_the_running_turn_ahead_of_messages(new_queue, YES)
 
 
-async def holds(suite: TurnQueueConformance, worker: Worker) -> None:
+async def holds(suite: TurnQueueConformance, worker: QueueWorker) -> None:
     await suite.test_parked_turn_holds_its_session_until_an_answer(worker, YES)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from denizen import Agent, Config
-from denizen.config.settings import AuthProfile, ModelSettings, ProviderSettings
+from denizen.config.settings import AuthProfileSettings, ModelSettings, ProviderSettings
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.ports import Tool, ToolContext, Traits
@@ -180,7 +180,7 @@ async def test_a_model_of_anthropics_is_sent_its_own_definition_and_its_calls_ar
     loopback_anthropic: LoopbackAnthropic, tmp_path: Path, folder: Path
 ) -> None:
     definition, name = {"type": "memory_20250818", "name": "memory"}, "anthropic:claude-sonnet-4-5"
-    key = AuthProfile(id="me", api_key="key-0123456789")
+    key = AuthProfileSettings(id="me", api_key="key-0123456789")
     config = Config(
         model=name,
         providers={"anthropic": ProviderSettings(base_url=loopback_anthropic.base_url, auth_profiles=[key])},

@@ -38,7 +38,7 @@ _SEPARATORS = re.compile(r"[;&|\n(){}`]|\$\(|[<>]\(")
 
 
 @dataclass(frozen=True, slots=True)
-class Simple:
+class SimpleCommand:
     """One program with its arguments: as it is written, and without quotes. Another command runs an `inner` one."""
 
     text: str
@@ -69,14 +69,14 @@ class Simple:
                 return
 
 
-def simple_commands(command: str) -> list[Simple] | None:
+def simple_commands(command: str) -> list[SimpleCommand] | None:
     """The simple commands that a shell would run; None when that isn't certain.
 
     Understood are words, quotes, `;`, `&`, `|`, `&&`, `||`, new lines and redirections to /dev/null or between standard
     output and error. Not understood is whatever else could run or write: substitutions, variables, other redirections,
     groups, keywords, comments.
     """
-    found: list[Simple] = []
+    found: list[SimpleCommand] = []
     text = unquoted = ""
     command, position = f"{command}\n", 0
     while position < len(command):
@@ -86,7 +86,7 @@ def simple_commands(command: str) -> list[Simple] | None:
         kind, token, position = match.lastgroup, match[0], match.end()
         if kind == "end":
             if text.strip():
-                found.append(Simple(text.strip(), unquoted.strip()))
+                found.append(SimpleCommand(text.strip(), unquoted.strip()))
             text = unquoted = ""
         elif kind != "ignored":
             text += token
@@ -94,18 +94,18 @@ def simple_commands(command: str) -> list[Simple] | None:
     return None if any(_RESERVED.match(part.text) for part in found) else found
 
 
-def possible_commands(command: str) -> list[Simple]:
+def possible_commands(command: str) -> list[SimpleCommand]:
     """What a shell may run, as far as it is known: a value that isn't is `UNKNOWN`, also a whole command.
 
     Of a text that can't be parsed, all pieces that may be a command: it is cut at everything that could separate them,
     inside quotes too.
     """
     try:
-        found = [Simple(each.text, each.words, each.inner) for each in commands_in(command)]
+        found = [SimpleCommand(each.text, each.words, each.inner) for each in commands_in(command)]
     except UnclearScript:
         pieces = [piece.strip() for piece in _SEPARATORS.split(command.replace("\\\n", "")) if piece.strip()]
-        found = [*(Simple(piece, piece) for piece in pieces), Simple(UNKNOWN, UNKNOWN, inner=True)]
-    return found or [Simple(command, command)]
+        found = [*(SimpleCommand(piece, piece) for piece in pieces), SimpleCommand(UNKNOWN, UNKNOWN, inner=True)]
+    return found or [SimpleCommand(command, command)]
 
 
 def is_compound(text: str) -> bool:

@@ -29,7 +29,7 @@ _VERBS = {"allow": "allows", "ask": "asks about", "deny": "denies"}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RuleSubject:
     """One thing that a call would do.
 
     A rule that allows must match all of `surely` (empty: only the exact `whole` will do); one that asks or denies needs
@@ -87,7 +87,7 @@ class DeniedPaths:
         if not self.patterns:
             return False
         forms = (f"{path}", f"{path}/", f"{self._workspace}/{path}", f"{self._workspace}/{path}/")
-        rule = _last_match(self._rules, Part(f"{path}", forms[:1], forms), "")
+        rule = _last_match(self._rules, RuleSubject(f"{path}", forms[:1], forms), "")
         return rule is not None and rule.decide == "deny"
 
 
@@ -95,7 +95,7 @@ def check_examples(rule: Rule) -> None:
     """Raise ConfigError when one of the rule's examples isn't matched by it, or one of `not_examples` is."""
     for wanted, examples in ((True, rule.examples), (False, rule.not_examples)):
         for example in examples:
-            parts = _command_parts(example) if rule.tool == "bash" else [Part(example, (example,), (example,))]
+            parts = _command_parts(example) if rule.tool == "bash" else [RuleSubject(example, (example,), (example,))]
             if (all if rule.decide == "allow" else any)(_matches(rule, part) for part in parts) != wanted:
                 raise ConfigError(
                     f"The rule that {_VERBS[rule.decide]} {rule.tool} {rule.match!r} "
@@ -132,7 +132,7 @@ def plain_url(url: str) -> str:
     return plain.geturl() if pieces.netloc else ""
 
 
-def _parts(args: Mapping[str, Any], workspace: Path | None, further: Sequence[str] = ()) -> list[Part]:
+def _parts(args: Mapping[str, Any], workspace: Path | None, further: Sequence[str] = ()) -> list[RuleSubject]:
     if isinstance(args.get("command"), str):
         return _command_parts(args["command"])
     listed = args["paths"] if isinstance(args.get("paths"), list) else []
@@ -142,16 +142,16 @@ def _parts(args: Mapping[str, Any], workspace: Path | None, further: Sequence[st
     whole = main_argument(args)
     if isinstance(args.get("url"), str):
         plain = plain_url(whole)
-        return [Part(whole, (plain,) if plain else (), (whole, plain))]
-    return [Part(whole, (whole,), (whole,))]
+        return [RuleSubject(whole, (plain,) if plain else (), (whole, plain))]
+    return [RuleSubject(whole, (whole,), (whole,))]
 
 
-def _command_parts(command: str) -> list[Part]:
+def _command_parts(command: str) -> list[RuleSubject]:
     possible = possible_commands(command)
     if certain := simple_commands(command):
         possible = [*certain, *(part for part in possible if part.inner or UNKNOWN in part.unquoted)]
     return [
-        Part(
+        RuleSubject(
             command,
             (part.text,) if certain else (),
             (part.text, part.unquoted, *part.effective_commands()),
@@ -161,24 +161,24 @@ def _command_parts(command: str) -> list[Part]:
     ]
 
 
-def _path_part(path: str, workspace: Path | None) -> Part:
+def _path_part(path: str, workspace: Path | None) -> RuleSubject:
     """A path as it is written, without its detours, and as the file system has it: `docs/link` may be `secrets`."""
     if "\0" in path:
-        return Part(path, (), (path,))
+        return RuleSubject(path, (), (path,))
     plain = posixpath.normpath(path)
     surely = {plain}
     if workspace:
         place = workspace / path
         surely = {_within(posixpath.normpath(place), workspace), _within(os.path.realpath(place), workspace.resolve())}
     perhaps = {path, plain, *surely}
-    return Part(path, tuple(surely), (*perhaps, *(f"{place}/" for place in perhaps)))
+    return RuleSubject(path, tuple(surely), (*perhaps, *(f"{place}/" for place in perhaps)))
 
 
 def _within(place: str, folder: Path) -> str:
     return str(Path(place).relative_to(folder)) if Path(place).is_relative_to(folder) else place
 
 
-def _last_match(latest_first: Iterable[Rule], part: Part, whole: str) -> Rule | None:
+def _last_match(latest_first: Iterable[Rule], part: RuleSubject, whole: str) -> Rule | None:
     unclear: list[Rule] = []
     for rule in latest_first:
         if _matches(rule, part) or (rule.match.startswith("{") and fnmatchcase(whole, rule.match)):
@@ -218,7 +218,7 @@ def _after_stars(places: Iterable[int], tokens: Sequence[str]) -> set[int]:
     return found
 
 
-def _matches(rule: Rule, part: Part) -> bool:
+def _matches(rule: Rule, part: RuleSubject) -> bool:
     if rule.match == "*":
         return True
     if rule.decide != "allow":

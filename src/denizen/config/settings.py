@@ -85,7 +85,7 @@ UNSET = ModelSettings()
 """Those of a model for which the user set nothing."""
 
 
-class AuthProfile(_Table, frozen=True, kw_only=True):
+class AuthProfileSettings(_Table, frozen=True, kw_only=True):
     """A provider's key; several are tried in turn."""
 
     id: str
@@ -99,7 +99,7 @@ class ProviderSettings(ModelSettings, frozen=True, kw_only=True):
 
     base_url: str = ""
     """Its address; empty: the provider's own."""
-    auth_profiles: list[AuthProfile] = []
+    auth_profiles: list[AuthProfileSettings] = []
     """The keys, tried in turn: `[{ id = "primary", api_key = "${KEY_1}" }]`; empty: the provider's usual variable."""
     headers: dict[str, str] = {}
     """Sent with every request."""

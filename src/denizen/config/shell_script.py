@@ -51,7 +51,7 @@ class UnclearScript(Exception):
     """The script can't be parsed, or is too large."""
 
 
-class Command(NamedTuple):
+class ScriptCommand(NamedTuple):
     """A command as it is written, its words without quotes, and whether another command runs it (`sh -c`, `xargs`).
 
     Assignments and redirections have no words.
@@ -62,10 +62,10 @@ class Command(NamedTuple):
     inner: bool = False
 
 
-_ANY_COMMAND = Command(UNKNOWN, UNKNOWN, inner=True)
+_ANY_COMMAND = ScriptCommand(UNKNOWN, UNKNOWN, inner=True)
 
 
-def commands_in(script: str) -> list[Command]:
+def commands_in(script: str) -> list[ScriptCommand]:
     """Each command that the script may run, also in substitutions and in the arguments of `sh -c` or `xargs`.
 
     What the script doesn't say is `UNKNOWN`; a command that is `UNKNOWN` alone may be any. Raises UnclearScript.
@@ -87,7 +87,7 @@ def _parser() -> "Parser":
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def _commands(script: str) -> Iterator[Command]:
+def _commands(script: str) -> Iterator[ScriptCommand]:
     source = script.replace("\\\n", "")
     if len(source) > _MAX_CHARS or len(re.findall("[|&]", source)) > _MAX_OPERATORS:
         raise UnclearScript
@@ -102,10 +102,10 @@ def _commands(script: str) -> Iterator[Command]:
             yield from _script_commands(backquoted)
         if node.type == "command":
             for words in _words(node, values):
-                yield Command(text, " ".join(words))
+                yield ScriptCommand(text, " ".join(words))
                 yield from _inner_commands(words)
         elif node.type in _COMMANDS or (node.type == "redirected_statement" and node.children[0].type == "command"):
-            yield Command(text, "")
+            yield ScriptCommand(text, "")
 
 
 def _walk(root: "Node") -> Iterator["Node"]:
@@ -237,7 +237,7 @@ def _unescaped(match: re.Match[str]) -> str:
 # Programs that run their arguments
 
 
-def _inner_commands(words: Sequence[str]) -> Iterator[Command]:
+def _inner_commands(words: Sequence[str]) -> Iterator[ScriptCommand]:
     """The commands that a command runs out of its arguments."""
     program, args = words[0].rpartition("/")[2], words[1:]
     if _SHELLS.fullmatch(program):
@@ -264,9 +264,9 @@ def _inner_commands(words: Sequence[str]) -> Iterator[Command]:
             yield from _command([*(each.replace(mark, UNKNOWN) for each in inner), UNKNOWN] if takes_input else inner)
 
 
-def _command(words: Sequence[str]) -> Iterator[Command]:
+def _command(words: Sequence[str]) -> Iterator[ScriptCommand]:
     if words:
-        yield Command(" ".join(words), " ".join(words), inner=True)
+        yield ScriptCommand(" ".join(words), " ".join(words), inner=True)
         yield from _inner_commands(words)
 
 
@@ -280,7 +280,7 @@ def _wrapped(args: Sequence[str]) -> Iterator[Sequence[str]]:
             return
 
 
-def _shell_commands(args: Sequence[str]) -> Iterator[Command]:
+def _shell_commands(args: Sequence[str]) -> Iterator[ScriptCommand]:
     """What `sh` with these arguments runs: a script file isn't looked into, standard input is unknown."""
     operands = [word for word in args if not word.startswith(("-", "+"))]
     options = args[: args.index(operands[0])] if operands else args
@@ -290,7 +290,7 @@ def _shell_commands(args: Sequence[str]) -> Iterator[Command]:
         yield _ANY_COMMAND
 
 
-def _script_commands(script: str) -> Iterator[Command]:
+def _script_commands(script: str) -> Iterator[ScriptCommand]:
     try:
         for command in [_ANY_COMMAND] if UNKNOWN in script else _commands(script):
             yield command._replace(inner=True)

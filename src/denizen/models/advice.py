@@ -8,7 +8,7 @@ from math import ceil
 from denizen.errors import ModelError
 from denizen.models.catalogue import known_models
 from denizen.models.failure_words import advice_for, says_no_such_model, setting_in
-from denizen.models.profiles import Profile
+from denizen.models.profiles import AuthProfile
 from denizen.models.providers import PROVIDERS, provider_named
 from denizen.ports import KnownModel
 
@@ -16,7 +16,7 @@ _NO_VERSION = {"anthropic", "bedrock"}
 """Providers whose `base_url` doesn't end in /v1."""
 
 
-def with_advice(error: ModelError, profile: Profile, refused: Sequence[str], *, alone: bool) -> str:
+def with_advice(error: ModelError, profile: AuthProfile, refused: Sequence[str], *, alone: bool) -> str:
     """A failure in its own words, and what can be done about it.
 
     `refused` says of each key that was refused where it comes from; `alone`: no other model is configured to go on.

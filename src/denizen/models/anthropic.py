@@ -67,7 +67,7 @@ class AnthropicModel(WireModel):
         return {"x-api-key": api_key, **fields} if api_key else fields
 
     def _new_answer(self) -> AnthropicAnswer:
-        return AnthropicAnswer(self._origin)
+        return AnthropicAnswer(self._identity)
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         encoded = self._encodings.of(request.messages, request.session_key)
@@ -134,7 +134,7 @@ class AnthropicModel(WireModel):
             match part:
                 case Text(text) if text.strip():
                     blocks.append(_text(text))
-                case Thinking(text) if signature := self._origin.signature_of(part, message):
+                case Thinking(text) if signature := self._identity.signature_of(part, message):
                     blocks.append({"type": "thinking", "thinking": text, "signature": signature})
                 case ToolCall(name=name, args=args, sent_id=id):
                     blocks.append({"type": "tool_use", "id": _own_id(id), "name": name, "input": args})

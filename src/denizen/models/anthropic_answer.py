@@ -29,7 +29,7 @@ from denizen.messages import (
     ToolCall,
     Usage,
 )
-from denizen.models.failures import WINDOW_FULL, Origin
+from denizen.models.failures import WINDOW_FULL, ModelIdentity
 from denizen.models.parsing import Count, arguments, decode, word
 
 _OWN: Final = {"compaction", "mcp_tool_use", "redacted_thinking", "server_tool_use"}
@@ -42,7 +42,7 @@ _STOPS: Final[Mapping[str, StopReason]] = {
 }
 
 
-class Delta(msgspec.Struct, gc=False):
+class BlockDelta(msgspec.Struct, gc=False):
     """Some more of a block, or of the message."""
 
     type: str = ""
@@ -87,7 +87,7 @@ class _Message(msgspec.Struct, gc=False):
 class _Event(msgspec.Struct, gc=False):
     type: str = ""
     index: int = 0
-    delta: Delta | None = None
+    delta: BlockDelta | None = None
     content_block: dict[str, Any] | None = None
     message: _Message | None = None
     usage: _Usage | None = None
@@ -101,9 +101,9 @@ _MESSAGE: Final = msgspec.json.Decoder(_Message)
 class AnthropicAnswer:
     """The answer: `complete` once it is known why it stopped, `done` when nothing more is to come."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, identity: ModelIdentity) -> None:
         self.done = False
-        self._origin = origin
+        self._identity = identity
         self._blocks: dict[int, Block] = {}
         self._id = ""
         self._stop: str | None = None
@@ -124,21 +124,21 @@ class AnthropicAnswer:
         try:
             message = decode(_MESSAGE, body)
         except ValueError as error:
-            raise self._origin.failure("its answer is not a message in Anthropic's format") from error
+            raise self._identity.failure("its answer is not a message in Anthropic's format") from error
         if message.error is not None:
-            raise self._origin.refused(message.error)
+            raise self._identity.refused(message.error)
         if message.stop_reason is None and not message.content:
-            raise self._origin.failure("its answer is empty", "timeout")
+            raise self._identity.failure("its answer is empty", "timeout")
         self._begin(message, [])
         self._stop = self._stop or "end_turn"
 
     def message(self) -> AssistantMessage:
         """The answer so far."""
-        content = [part for block in self._blocks.values() for part in block.parts(self._origin)]
+        content = [part for block in self._blocks.values() for part in block.parts(self._identity)]
         reason = _STOPS.get(self._stop or "", "end")
         if reason == "end" and any(isinstance(part, ToolCall) for part in content):
             reason = "tool_calls"
-        return AssistantMessage(content, self._origin.model, self._usage.usage(), reason)
+        return AssistantMessage(content, self._identity.model, self._usage.usage(), reason)
 
     def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
         """What the data of the next events of the stream brings."""
@@ -154,7 +154,7 @@ class AnthropicAnswer:
                 else:
                     self._turn(event, payload, news)
             except ValueError as error:
-                raise self._origin.damaged(payload) from error
+                raise self._identity.damaged(payload) from error
             if self.done:
                 break
         return news
@@ -162,7 +162,7 @@ class AnthropicAnswer:
     def _turn(self, event: _Event, payload: bytes, news: list[StreamEvent]) -> None:
         """Take in what isn't a piece of a block."""
         if event.error is not None:
-            raise self._origin.refused(payload)
+            raise self._identity.refused(payload)
         match event.type:
             case "content_block_start" if event.content_block:
                 self._blocks[event.index] = Block(event.content_block)
@@ -174,14 +174,16 @@ class AnthropicAnswer:
                 self._progress(event.delta.stop_reason if event.delta else None, event.usage)
             case "message_stop":
                 self.done = True
-            case "" if failure := self._origin.refused_in_event(payload):
+            case "" if failure := self._identity.refused_in_event(payload):
                 raise failure
 
     def _begin(self, message: _Message, news: list[StreamEvent]) -> None:
         """A message starts, maybe with blocks. A gateway that lost its provider may start another one in its place."""
         if self._id and message.id != self._id and self._blocks:
             withdrawn = "".join(block.text for block in self._blocks.values() if block.kind == "text")
-            news.append(Retrying(1, "timeout", self._origin.profile_id, withdrawn=withdrawn, model=self._origin.model))
+            news.append(
+                Retrying(1, "timeout", self._identity.profile_id, withdrawn=withdrawn, model=self._identity.model)
+            )
             self._blocks.clear()
             self._stop = None
         self._id = message.id
@@ -193,7 +195,7 @@ class AnthropicAnswer:
     def _progress(self, stop: str | None, usage: _Usage | None) -> None:
         """The counts are totals, and a later event need not repeat them all."""
         if stop == WINDOW_FULL:
-            raise self._origin.window_full()
+            raise self._identity.window_full()
         self._stop = stop or self._stop
         for name in _Usage.__struct_fields__ if usage else ():
             if (count := getattr(usage, name)) is not None:
@@ -218,7 +220,7 @@ class Block:
         """Its words, thoughts or JSON so far."""
         return "".join(self._pieces)
 
-    def extend(self, delta: Delta, payload: bytes, news: list[StreamEvent]) -> None:
+    def extend(self, delta: BlockDelta, payload: bytes, news: list[StreamEvent]) -> None:
         """Add a delta."""
         match delta.type:
             case "text_delta":
@@ -252,21 +254,21 @@ class Block:
                 return [ToolCallEnd(self._call())]
         return []
 
-    def parts(self, origin: Origin) -> list[AssistantPart]:
+    def parts(self, identity: ModelIdentity) -> list[AssistantPart]:
         """What it is in our words; what these can't hold follows it as `Opaque` without a type."""
         match self.kind:
             case "text":
-                return [Text(self.text), *self._rest(origin, "citations")] if self.text else []
+                return [Text(self.text), *self._rest(identity, "citations")] if self.text else []
             case "thinking":
-                return [Thinking(self.text, origin.signed(word(self._start, "signature")))]
+                return [Thinking(self.text, identity.signed(word(self._start, "signature")))]
             case "tool_use":
-                return [self._call(), *self._rest(origin, "caller", "toolset_name")]
+                return [self._call(), *self._rest(identity, "caller", "toolset_name")]
         block = self._start | {"input": arguments(self.text)} if self.text else self._start
-        return [Opaque(origin.author, block, untrusted=self.kind not in _OWN)]
+        return [Opaque(identity.author, block, untrusted=self.kind not in _OWN)]
 
-    def _rest(self, origin: Origin, *names: str) -> list[AssistantPart]:
+    def _rest(self, identity: ModelIdentity, *names: str) -> list[AssistantPart]:
         rest = {name: self._start[name] for name in names if self._start.get(name) not in _USUAL}
-        return [Opaque(origin.author, rest)] if rest else []
+        return [Opaque(identity.author, rest)] if rest else []
 
     def _call(self) -> ToolCall:
         if self._made is None:

@@ -87,7 +87,7 @@ class BedrockModel(AnthropicModel):
         self._sdk: AsyncAnthropicBedrock | None = None
 
     async def served(self) -> list[PricedModel]:
-        raise self._origin.failure("AWS lists models elsewhere: `aws bedrock list-inference-profiles`")
+        raise self._identity.failure("AWS lists models elsewhere: `aws bedrock list-inference-profiles`")
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         return None
@@ -120,13 +120,13 @@ class BedrockModel(AnthropicModel):
                 last = Finished(answer.message())
             elif isinstance(error, APIStatusError):
                 status = 0 if error.status_code == HTTPStatus.OK else error.status_code
-                failure = self._origin.refused(error.body or error.message, status)
+                failure = self._identity.refused(error.body or error.message, status)
                 if (wait := retry_after(error.response.headers, self._clock.now())) is not None:
                     failure.retry_after = wait
                 last = Failed(failure)
             else:
                 why = f"the connection failed: {error.__cause__ or error}"
-                last = Failed(self._origin.failure(why, "timeout"))
+                last = Failed(self._identity.failure(why, "timeout"))
         if not self._learns(last, request):
             yield last
             return
@@ -150,14 +150,14 @@ class BedrockModel(AnthropicModel):
             try:
                 self._sdk = AsyncAnthropicBedrock(**self._settings)
             except ValueError as error:
-                raise self._origin.failure(f"{_NOT_SET_UP}: no region is set", "auth") from error
+                raise self._identity.failure(f"{_NOT_SET_UP}: no region is set", "auth") from error
         try:
             answer = await self._sdk.post(**call, stream=request.stream, stream_cls=AsyncStream[Any])
         except (ValueError, RecursionError) as error:
-            raise self._origin.failure("its answer is not a message in Anthropic's format") from error
+            raise self._identity.failure("its answer is not a message in Anthropic's format") from error
         except (RuntimeError, BotoCoreError) as error:  # no credentials, no such profile
             missing = "no credentials are found" if isinstance(error, RuntimeError) else error
-            raise self._origin.failure(f"{_NOT_SET_UP}: {missing}", "auth") from error
+            raise self._identity.failure(f"{_NOT_SET_UP}: {missing}", "auth") from error
         if not request.stream:
             yield msgspec.json.encode(answer)
             return
@@ -168,4 +168,4 @@ class BedrockModel(AnthropicModel):
             except (APIError, HTTPError):
                 raise
             except Exception as error:  # the boundary to the SDK: where a frame makes no sense, it may raise anything
-                raise self._origin.failure("its stream is damaged", "timeout") from error
+                raise self._identity.failure("its stream is damaged", "timeout") from error

@@ -14,7 +14,7 @@ import msgspec
 
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
-from denizen.models.profiles import PROFILE_REST, Attempt, Candidate, Profile
+from denizen.models.profiles import PROFILE_REST, Attempt, AuthProfile, Candidate
 from denizen.ports import CountingModel, KnownModel, Limits, ModelRequest
 from denizen.runtime.clock import BackOff, Clock
 
@@ -49,15 +49,15 @@ class Failover:
         max_retries: int = 3,
         cooldown: BackOff = PROFILE_REST,
     ) -> None:
-        profiles = [Profile(candidate, clock, cooldown) for candidate in candidates]
+        profiles = [AuthProfile(candidate, clock, cooldown) for candidate in candidates]
         self.name = candidates[0].name
         self.local = all(isinstance(each.model, KnownModel) and each.model.local for each in candidates)
         self._models = [list(group) for _, group in itertools.groupby(profiles, key=lambda each: each.name)]
         self._alone = len(profiles) == 1
         self._max_retries = max_retries
         self._clock = clock
-        self._homes: OrderedDict[str, tuple[Profile, float]] = OrderedDict()
-        self._asked: OrderedDict[str, Profile] = OrderedDict()
+        self._homes: OrderedDict[str, tuple[AuthProfile, float]] = OrderedDict()
+        self._asked: OrderedDict[str, AuthProfile] = OrderedDict()
 
     def limits(self, session_key: str = "") -> Limits:
         """Those of the model that the session asked last, else of the first."""
@@ -123,14 +123,14 @@ class Failover:
                 yield call.announce(call.profile, error, "".join(shown))
         yield Failed(call.verdict())
 
-    def _plan(self, session_key: str) -> list[list[Profile]]:
+    def _plan(self, session_key: str) -> list[list[AuthProfile]]:
         """The models and their profiles in the order of this call: where the session is at home, then who is ready."""
         if self._alone:
             return [[*self._models[0]]]
         home, since = self._homes.get(session_key, (None, 0.0))
         if home and self._clock.monotonic() >= since + WARM[home.candidate.settings.cache_life]:
             home = None
-        models = sorted(self._models, key=lambda each: (home not in each, min(map(Profile.rest, each)) > 0))
+        models = sorted(self._models, key=lambda each: (home not in each, min(map(AuthProfile.rest, each)) > 0))
         return [sorted(each, key=lambda profile: profile is not home) for each in models]
 
     def _finished(self, event: Finished, attempt: Attempt, session_key: str) -> Finished:
@@ -147,17 +147,17 @@ class Failover:
 class _Call:
     """Where the next attempt of a call goes (`profile`; None: nowhere), and the last word then."""
 
-    def __init__(self, models: list[list[Profile]], max_retries: int) -> None:
+    def __init__(self, models: list[list[AuthProfile]], max_retries: int) -> None:
         self.retries = 0
         self._models = models
         self._max_retries = max_retries
         self._retries_left = 0
-        self._profiles: list[Profile] = []
-        self._refused: defaultdict[str, list[Profile]] = defaultdict(list)
-        self._ends: dict[str, tuple[Profile, ModelError]] = {}
+        self._profiles: list[AuthProfile] = []
+        self._refused: defaultdict[str, list[AuthProfile]] = defaultdict(list)
+        self._ends: dict[str, tuple[AuthProfile, ModelError]] = {}
         self.profile = self._next_model()
 
-    def failed(self, profile: Profile, error: ModelError) -> None:
+    def failed(self, profile: AuthProfile, error: ModelError) -> None:
         """Choose the profile of the next attempt."""
         error.profile_id = profile.id
         self._ends[profile.name] = (profile, error)
@@ -174,7 +174,7 @@ class _Call:
         if not self.profile and (error.retriable or error.kind == "quota"):
             self.profile = self._next_model()
 
-    def announce(self, profile: Profile, error: ModelError, withdrawn: str = "") -> Retrying:
+    def announce(self, profile: AuthProfile, error: ModelError, withdrawn: str = "") -> Retrying:
         """What announces an attempt with `profile` after `error`."""
         text = error.message.removeprefix(f"{profile.name}: ")
         kind, rest, name = error.kind, profile.rest(), profile.name
@@ -198,7 +198,7 @@ class _Call:
             profile_id=last.profile_id,
         )
 
-    def _next_model(self) -> Profile | None:
+    def _next_model(self) -> AuthProfile | None:
         while self._models:
             self._profiles = self._models.pop(0)
             self._retries_left = self._max_retries
@@ -208,11 +208,11 @@ class _Call:
             self._ends[resting.name] = (resting, resting.error or ModelError(f"{resting.name} rests."))
         return None
 
-    def _readiest(self) -> Profile | None:
+    def _readiest(self) -> AuthProfile | None:
         """The model's profile that may be tried first; None where none may before patience is at its end."""
         if self._profiles and not self._profiles[0].error:
             return self._profiles[0]
-        first = min(self._profiles, key=Profile.rest, default=None)
+        first = min(self._profiles, key=AuthProfile.rest, default=None)
         elsewhere = min((profile.rest() for model in self._models for profile in model), default=PATIENCE)
         return first if first and first.rest() <= max(LINGER, min(elsewhere, PATIENCE)) else None
 

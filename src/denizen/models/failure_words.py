@@ -11,7 +11,7 @@ import msgspec
 from denizen.errors import ErrorKind
 
 
-class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FailureMeaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What some words mean, as `failure_words.toml` explains it."""
 
     words: list[str]
@@ -30,7 +30,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kinds: dict[int, ErrorKind]
     advice: dict[int, str]
     codes: dict[str, int]
-    meanings: list[Meaning]
+    meanings: list[FailureMeaning]
 
 
 @functools.cache

@@ -38,7 +38,7 @@ _PHRASES: Final = {each.value: each.phrase for each in HTTPStatus} | {
     520: "Unknown Error",
     521: "Web Server Is Down",
     522: "Connection Timed Out",
-    523: "Origin Is Unreachable",
+    523: "ModelIdentity Is Unreachable",
     524: "A Timeout Occurred",
     529: "Overloaded",
 }
@@ -66,7 +66,7 @@ class Complaint:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ModelIdentity:
     """Who answers: named in its messages and in its failures. `secret` is its key, which no failure shows."""
 
     model: str

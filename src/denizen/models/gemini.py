@@ -81,7 +81,7 @@ class GeminiModel(WireModel):
         return {"x-goog-api-key": api_key} if api_key else {}
 
     def _new_answer(self) -> GeminiAnswer:
-        return GeminiAnswer(self._origin)
+        return GeminiAnswer(self._identity)
 
     def _head(self, request: ModelRequest) -> bytes:
         old = bool(_UP_TO_2.search(self.model))
@@ -136,7 +136,7 @@ class GeminiModel(WireModel):
             match part:
                 case Text(text) if text:
                     parts.append({"text": text})
-                case Thinking(text) if signature := self._origin.signature_of(part, message):
+                case Thinking(text) if signature := self._identity.signature_of(part, message):
                     parts.append({"text": text, "thought": True, "thoughtSignature": signature})
                 case ToolCall(name=name, args=args, sent_id=id):
                     parts.append({"functionCall": {**self._own_id(id), "name": name, "args": args}})

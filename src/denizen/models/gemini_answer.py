@@ -14,7 +14,7 @@ from denizen.events import StreamEvent, TextDelta, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking, ToolCall, Usage
 from denizen.models.answer_parts import AnswerParts
 from denizen.models.encoding import encode_json
-from denizen.models.failures import Origin
+from denizen.models.failures import ModelIdentity
 from denizen.models.parsing import Count, decode, word
 from denizen.ports import INVALID_JSON
 
@@ -90,9 +90,9 @@ _BODY: Final = msgspec.json.Decoder(_Chunk | list[_Chunk])
 class GeminiAnswer(AnswerParts):
     """The answer: `complete` once it is known why it stopped; some more may come until the stream ends."""
 
-    def __init__(self, origin: Origin) -> None:
-        super().__init__(origin)
-        self._open: Call | None = None
+    def __init__(self, identity: ModelIdentity) -> None:
+        super().__init__(identity)
+        self._open: GeminiCall | None = None
         self._about: dict[str, Any] = {}
         self._stop = ""
         self._refused = False
@@ -112,10 +112,10 @@ class GeminiAnswer(AnswerParts):
                 self._take(chunk, body, [])
         except ValueError as error:
             if listed:
-                raise self._origin.damaged(body) from error
-            raise self._origin.failure("its answer is not a response in Gemini's format") from error
+                raise self._identity.damaged(body) from error
+            raise self._identity.failure("its answer is not a response in Gemini's format") from error
         if not (self._stop or self._parts or self._pieces):
-            raise self._origin.failure("its answer is empty", "timeout")
+            raise self._identity.failure("its answer is empty", "timeout")
         if not listed:
             self._stop = self._stop or "STOP"
 
@@ -125,16 +125,16 @@ class GeminiAnswer(AnswerParts):
         content = self._content()
         if self._about:
             content.append(
-                Opaque(self._origin.author, self._about, untrusted=self._about.keys() != {"citationMetadata"})
+                Opaque(self._identity.author, self._about, untrusted=self._about.keys() != {"citationMetadata"})
             )
         reason: StopReason = "end"
         if self._refused:
             reason = "refusal"
         elif self._stop == "MAX_TOKENS":
             reason = "length"
-        elif any(isinstance(part, Call) for part in self._parts):
+        elif any(isinstance(part, GeminiCall) for part in self._parts):
             reason = "tool_calls"
-        return AssistantMessage(content, self._origin.model, self._usage.usage(), reason)
+        return AssistantMessage(content, self._identity.model, self._usage.usage(), reason)
 
     def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
         """What the data of the next events of the stream brings."""
@@ -143,12 +143,12 @@ class GeminiAnswer(AnswerParts):
             try:
                 self._take(decode(_CHUNK, payload), payload, news)
             except ValueError as error:
-                raise self._origin.damaged(payload) from error
+                raise self._identity.damaged(payload) from error
         return news
 
     def _take(self, chunk: _Chunk, payload: bytes, news: list[StreamEvent]) -> None:
         if chunk.error is not None:
-            raise self._origin.refused(chunk.error)
+            raise self._identity.refused(chunk.error)
         self._usage = chunk.usage_metadata or self._usage
         for candidate in chunk.candidates or ():
             if candidate.index:
@@ -162,7 +162,7 @@ class GeminiAnswer(AnswerParts):
             if blocked := feedback.block_reason:
                 more = feedback.block_reason_message
                 self._refuse(f"{blocked}: {more}" if more else blocked, news)
-        elif not chunk.candidates and (failure := self._origin.refused_in_event(payload)):
+        elif not chunk.candidates and (failure := self._identity.refused_in_event(payload)):
             raise failure
 
     def _add(self, part: dict[str, Any], news: list[StreamEvent]) -> None:
@@ -186,19 +186,19 @@ class GeminiAnswer(AnswerParts):
             self._extend(kind, text, news)
             self._end_run(news)
             if kind is Thinking:
-                self._parts[-1] = Thinking(text, self._origin.signed(word(part, "thoughtSignature")))
+                self._parts[-1] = Thinking(text, self._identity.signed(word(part, "thoughtSignature")))
             else:
-                self._parts.append(Opaque(self._origin.author, fields))
+                self._parts.append(Opaque(self._identity.author, fields))
         elif part:
             self._end_run(news)
-            self._parts.append(Opaque(self._origin.author, part, untrusted=not part.keys() <= _OWN))
+            self._parts.append(Opaque(self._identity.author, part, untrusted=not part.keys() <= _OWN))
 
     def _add_call(self, call: dict[str, Any], fields: dict[str, Any], news: list[StreamEvent]) -> None:
         """A call, or some more arguments of one that isn't complete yet."""
         self._end_run(news)
         if word(call, "name") or not self._open:
             self._end_call(news)
-            self._open = Call(call, fields)
+            self._open = GeminiCall(call, fields)
             self._parts.append(self._open)
         self._open.extend(call)
         if call.get("willContinue") is not True:
@@ -212,10 +212,10 @@ class GeminiAnswer(AnswerParts):
         why = f"{reason}: {more}" if more else reason
         if _REFUSALS.search(reason):
             self._refuse(why, news)
-        elif reason == "UNEXPECTED_TOOL_CALL" and any(isinstance(part, Call) for part in self._parts):
+        elif reason == "UNEXPECTED_TOOL_CALL" and any(isinstance(part, GeminiCall) for part in self._parts):
             pass  # the model hears that there is no such tool
         elif _BROKEN_OFF.search(reason):
-            raise self._origin.failure(f"it broke its answer off ({why})", "timeout")
+            raise self._identity.failure(f"it broke its answer off ({why})", "timeout")
         if reason:
             self._stop = reason
             self._end(news)
@@ -228,7 +228,7 @@ class GeminiAnswer(AnswerParts):
         self._stop = why
         self._end(news)
         before = "\n\n" if any(isinstance(part, Text) for part in self._parts) else ""
-        self._extend(Text, f"{before}[withheld by {self._origin.provider}: {why}]", news)
+        self._extend(Text, f"{before}[withheld by {self._identity.provider}: {why}]", news)
         self._end(news)
 
     def _end_call(self, news: list[StreamEvent]) -> None:
@@ -241,7 +241,7 @@ class GeminiAnswer(AnswerParts):
         self._end_call(news)
 
 
-class Call:
+class GeminiCall:
     """A call, whose arguments may come one by one, each with its place (`partialArgs`)."""
 
     __slots__ = ("_args", "_fields", "_growing", "_id", "_name")

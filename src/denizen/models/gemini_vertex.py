@@ -77,7 +77,7 @@ class VertexModel(GeminiModel):
         return quote(f"/projects/{self._project}/locations/{self._location}/{model}")
 
     async def served(self) -> list[PricedModel]:
-        raise self._origin.failure("Vertex AI lists models elsewhere: in its Model Garden")
+        raise self._identity.failure("Vertex AI lists models elsewhere: in its Model Garden")
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         return None
@@ -130,7 +130,7 @@ class VertexModel(GeminiModel):
             if not self._found.valid:
                 self._found.refresh(send)
         except TransportError as error:
-            raise self._origin.failure(f"Google's token server can't be reached: {error}", "timeout") from error
+            raise self._identity.failure(f"Google's token server can't be reached: {error}", "timeout") from error
         except GoogleAuthError as error:
             raise self._not_set_up(str(error.args[0] if error.args else error)) from error
         except OSError as error:  # of the files: failures of the network are TransportErrors
@@ -140,4 +140,4 @@ class VertexModel(GeminiModel):
         return self._found
 
     def _not_set_up(self, why: str) -> ModelError:
-        return self._origin.failure(f"{_NOT_SET_UP}: {why}", "auth")
+        return self._identity.failure(f"{_NOT_SET_UP}: {why}", "auth")

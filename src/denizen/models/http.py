@@ -195,7 +195,7 @@ class Response:
 _LONE_CR: Final = re.compile(rb"\r(?!\n)")
 
 
-class EventStream:
+class SseParser:
     """Cuts the bytes of a stream, however they arrive, into the data of its server-sent events.
 
     Their names, ids and retry times are dropped, and so are comments. The data is JSON, which may begin with a space.

@@ -59,7 +59,7 @@ class OpenAIModel(WireModel):
         return self.provider != known
 
     def _new_answer(self) -> OpenAIAnswer:
-        return OpenAIAnswer(self._origin, thoughts_extra=self.provider.thoughts_extra)
+        return OpenAIAnswer(self._identity, thoughts_extra=self.provider.thoughts_extra)
 
     def _head(self, request: ModelRequest) -> bytes:
         fields: Json = {"model": self.model, self.provider.max_tokens: request.max_tokens, "stream": request.stream}

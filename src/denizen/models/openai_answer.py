@@ -12,7 +12,7 @@ import msgspec
 from denizen.events import StreamEvent, TextDelta, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking, ToolCall, Usage
 from denizen.models.answer_parts import AnswerParts
-from denizen.models.failures import WINDOW_FULL, Origin
+from denizen.models.failures import WINDOW_FULL, ModelIdentity
 from denizen.models.parsing import UNREADABLE, Count, arguments, decode
 from denizen.ports import INVALID_JSON
 
@@ -54,12 +54,12 @@ class CallDelta(msgspec.Struct, gc=False):
     extra_content: Any = None
 
 
-class Part(msgspec.Struct, gc=False):
+class ChatContentPart(msgspec.Struct, gc=False):
     """An element of content that is a list, as Mistral sends it."""
 
     type: str = ""
     text: str | None = None
-    thinking: "list[Part] | str | None" = None
+    thinking: "list[ChatContentPart] | str | None" = None
 
     def thoughts(self) -> str:
         """Its thoughts, if it is one."""
@@ -67,10 +67,10 @@ class Part(msgspec.Struct, gc=False):
         return thinking if isinstance(thinking, str) else "".join(part.text or "" for part in thinking)
 
 
-class Delta(msgspec.Struct, gc=False):
+class MessageDelta(msgspec.Struct, gc=False):
     """A piece of the answer, or all of it. Its thoughts have two names."""
 
-    content: str | list[Part] | None = None
+    content: str | list[ChatContentPart] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     reasoning_details: Any = None
@@ -120,8 +120,8 @@ class Choice(msgspec.Struct, gc=False):
     """One of the answers; we only ask for one. Moonshot counts the tokens in it."""
 
     index: int = 0
-    delta: Delta | None = None
-    message: Delta | None = None
+    delta: MessageDelta | None = None
+    message: MessageDelta | None = None
     finish_reason: str | None = None
     error: Any = None
     usage: Counts | None = None
@@ -143,8 +143,8 @@ CHUNK: Final = msgspec.json.Decoder(Chunk)
 class OpenAIAnswer(AnswerParts):
     """The answer: `complete` once it is known why it stopped, `done` when nothing more is to come."""
 
-    def __init__(self, origin: Origin, *, thoughts_extra: bool = False) -> None:
-        super().__init__(origin)
+    def __init__(self, identity: ModelIdentity, *, thoughts_extra: bool = False) -> None:
+        super().__init__(identity)
         self._thoughts_extra = thoughts_extra
         self._details: list[dict[str, Any]] = []
         self._extra: Any = None
@@ -163,12 +163,12 @@ class OpenAIAnswer(AnswerParts):
         try:
             chunk = decode(CHUNK, body)
         except ValueError as error:
-            raise self._origin.failure("its answer is not a chat completion in OpenAI's format") from error
+            raise self._identity.failure("its answer is not a chat completion in OpenAI's format") from error
         self._check(chunk, body)
         if not chunk.choices:
-            raise self._origin.failure("its answer is empty", "timeout")
+            raise self._identity.failure("its answer is empty", "timeout")
         for choice in chunk.choices:
-            message = choice.message or Delta()
+            message = choice.message or MessageDelta()
             for place, call in enumerate(message.tool_calls or ()):  # nothing is to be put together
                 call.index = place
             self._add(choice, [])
@@ -182,14 +182,14 @@ class OpenAIAnswer(AnswerParts):
         content = self._content()
         if self._details or self._extra:
             fields = {"reasoning_details": self._details, "extra_content": self._extra}
-            content.insert(0, Opaque(self._origin.author, {name: value for name, value in fields.items() if value}))
+            content.insert(0, Opaque(self._identity.author, {name: value for name, value in fields.items() if value}))
         if self._cited:  # a search of the provider's own gave the model what others wrote
-            content.append(Opaque(self._origin.author, {"annotations": self._cited}, untrusted=True))
+            content.append(Opaque(self._identity.author, {"annotations": self._cited}, untrusted=True))
         reason = "refusal" if self._refused else _STOPS.get(self._stop or "", "end")
-        if reason == "end" and any(isinstance(part, Call) for part in self._parts):
+        if reason == "end" and any(isinstance(part, ChatCall) for part in self._parts):
             reason = "tool_calls"
         usage = self._usage.usage(thoughts_extra=self._thoughts_extra)
-        return AssistantMessage(content, self._origin.model, usage, reason)
+        return AssistantMessage(content, self._identity.model, usage, reason)
 
     def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
         """What the data of the next events of the stream brings."""
@@ -205,7 +205,7 @@ class OpenAIAnswer(AnswerParts):
                 try:
                     chunk = decode(CHUNK, payload)
                 except ValueError as error:
-                    raise self._origin.damaged(payload) from error
+                    raise self._identity.damaged(payload) from error
             if chunk.usage is not None or chunk.choices is None or chunk.error is not None or chunk.citations:
                 self._check(chunk, payload)
             for choice in chunk.choices or ():
@@ -246,13 +246,13 @@ class OpenAIAnswer(AnswerParts):
 
     def _end_for(self, choice: Choice, news: list[StreamEvent]) -> None:
         if choice.error is not None:
-            raise self._origin.refused(choice.error)
+            raise self._identity.refused(choice.error)
         reason = (choice.finish_reason or "").lower().partition(":")[0]
         if reason == WINDOW_FULL:
-            raise self._origin.window_full()
+            raise self._identity.window_full()
         if reason in _BROKEN_OFF:
             why = "" if reason == "error" else f" ({choice.finish_reason})"
-            raise self._origin.failure(f"it broke its answer off{why}", "timeout")
+            raise self._identity.failure(f"it broke its answer off{why}", "timeout")
         self._stop = reason
         self._usage = choice.usage or self._usage
         self._end(news)
@@ -260,8 +260,8 @@ class OpenAIAnswer(AnswerParts):
     def _check(self, chunk: Chunk, payload: bytes) -> None:
         """What isn't part of the answer: a failure, or what it cost."""
         if chunk.error is not None:
-            raise self._origin.refused(payload)
-        if chunk.choices is None and (failure := self._origin.refused_in_event(payload)):
+            raise self._identity.refused(payload)
+        if chunk.choices is None and (failure := self._identity.refused_in_event(payload)):
             raise failure
         self._usage = chunk.usage or self._usage
         if isinstance(chunk.citations, list):
@@ -269,10 +269,10 @@ class OpenAIAnswer(AnswerParts):
 
     def _add_call(self, piece: CallDelta, news: list[StreamEvent]) -> None:
         """Add it to the latest call that takes it; else it begins a new one."""
-        call = next((part for part in reversed(self._parts) if isinstance(part, Call) and part.takes(piece)), None)
+        call = next((part for part in reversed(self._parts) if isinstance(part, ChatCall) and part.takes(piece)), None)
         if call is None:
             self._end_run(news)
-            call = Call(piece)
+            call = ChatCall(piece)
             self._parts.append(call)
         call.extend(piece, news)
 
@@ -298,11 +298,11 @@ class OpenAIAnswer(AnswerParts):
     def _end(self, news: list[StreamEvent]) -> None:
         self._end_run(news)
         for part in self._parts:
-            if isinstance(part, Call):
+            if isinstance(part, ChatCall):
                 news.extend(part.ended())
 
 
-class Call:
+class ChatCall:
     """A call as it grows."""
 
     __slots__ = ("_extra", "_id", "_index", "_made", "_name", "_pieces", "_said_id")

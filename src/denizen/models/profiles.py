@@ -126,7 +126,7 @@ HEALTH: dict[tuple[Hashable, ...], Health] = {}
 """By clock, model and account, for all agents of the process."""
 
 
-class Profile:
+class AuthProfile:
     """A candidate and how it is, shared by all sessions.
 
     After a rest a single call tries it; the calls that wait for it meanwhile share what becomes of that trial, so that
@@ -230,7 +230,7 @@ class Attempt:
 
     def __init__(
         self,
-        profile: Profile,
+        profile: AuthProfile,
         events: AsyncIterator[StreamEvent],
         *,
         since: ModelError | None = None,

@@ -182,7 +182,7 @@ def provider_named(name: str) -> Provider:
     return PROVIDERS.get(name.replace(".", "")) or Provider(name)
 
 
-class Reference(NamedTuple):
+class ModelReference(NamedTuple):
     """A model by name; an empty `model` is the provider's usual one."""
 
     provider: str
@@ -223,12 +223,12 @@ class ProviderAccess:
         return f"set {self.provider.key_variable}, or {self.keys_setting} in denizen.toml"
 
 
-def parse_model(text: str) -> Reference:
+def parse_model(text: str) -> ModelReference:
     """`provider:model`, or `provider` alone for its usual model. Raises ConfigError where there is no provider."""
     provider, _, model = text.strip().partition(":")
     if not provider.strip():
         raise ConfigError(f'"{text}" names no model: write provider:model, like anthropic:claude-sonnet-5-5')
-    return Reference(provider.strip().lower(), model.strip())
+    return ModelReference(provider.strip().lower(), model.strip())
 
 
 def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> ProviderAccess:

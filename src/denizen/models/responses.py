@@ -66,7 +66,7 @@ class ResponsesModel(WireModel):
         return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
     def _new_answer(self) -> ResponsesAnswer:
-        return ResponsesAnswer(self._origin)
+        return ResponsesAnswer(self._identity)
 
     def _adapts(self, error: ModelError) -> bool:
         """Some accounts get no summaries; some models encrypt nothing, or take no schema or no files."""

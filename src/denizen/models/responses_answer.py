@@ -11,7 +11,7 @@ import msgspec
 
 from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, Text, Thinking, ToolCall, Usage
-from denizen.models.failures import Origin
+from denizen.models.failures import ModelIdentity
 from denizen.models.openai_answer import Counts, Details
 from denizen.models.parsing import UNREADABLE, Count, arguments, decode, word
 
@@ -82,10 +82,10 @@ _RESPONSE: Final = msgspec.json.Decoder(_Response)
 class ResponsesAnswer:
     """The answer: `complete` and `done` once the provider has said how it ended."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, identity: ModelIdentity) -> None:
         self.done = False
         self.paused = False
-        self._origin = origin
+        self._identity = identity
         self._items: dict[int, Item] = {}
         self._response = _Response()
 
@@ -101,17 +101,17 @@ class ResponsesAnswer:
         except ValueError as error:
             raise self._not_a_response() from error
         if response.output is None and response.error is None:
-            raise self._origin.refused_in_event(body) or self._not_a_response()
+            raise self._identity.refused_in_event(body) or self._not_a_response()
         self._end(response, [])
 
     def message(self) -> AssistantMessage:
         """The answer so far."""
         items = [item for _, item in sorted(self._items.items())]
         stored = self._response.store is not False
-        content = [part for item in items for part in item.parts(self._origin.author, stored=stored)]
+        content = [part for item in items for part in item.parts(self._identity.author, stored=stored)]
         counts = self._response.usage
         usage = counts.usage() if counts else Usage()
-        message = AssistantMessage(content, self._origin.model, usage)
+        message = AssistantMessage(content, self._identity.model, usage)
         details = self._response.incomplete_details
         if any(item.refuses for item in items) or (details and details.reason == "content_filter"):
             return msgspec.structs.replace(message, stop_reason="refusal")
@@ -131,7 +131,7 @@ class ResponsesAnswer:
                 try:
                     event = decode(_EVENT, payload)
                 except ValueError as error:
-                    raise self._origin.damaged(payload) from error
+                    raise self._identity.damaged(payload) from error
             kind = _KINDS.get(event.type)
             if kind is None:
                 self._turn(event, payload, news)
@@ -147,7 +147,7 @@ class ResponsesAnswer:
     def _turn(self, event: _Event, payload: bytes, news: list[StreamEvent]) -> None:
         """Take in what isn't a piece of an item."""
         if event.error is not None or event.type == "error":
-            raise self._origin.refused(payload)
+            raise self._identity.refused(payload)
         match event.type:
             case "response.output_item.added" if event.item:
                 self._items[event.output_index] = Item(event.item)
@@ -160,17 +160,17 @@ class ResponsesAnswer:
                 response = event.response or _Response()
                 response.status = response.status or event.type.removeprefix("response.")
                 self._end(response, news)
-            case "" if failure := self._origin.refused_in_event(payload):
+            case "" if failure := self._identity.refused_in_event(payload):
                 raise failure
 
     def _end(self, response: _Response, news: list[StreamEvent]) -> None:
         """The last word: what it says of the items replaces what streamed."""
         if response.error is not None:
-            raise self._origin.refused(response.error)
+            raise self._identity.refused(response.error)
         if response.status in {"failed", "cancelled"}:
-            raise self._origin.failure("it broke its answer off", "timeout")
+            raise self._identity.failure("it broke its answer off", "timeout")
         if response.status in {"queued", "in_progress"}:
-            raise self._origin.failure("it answers in the background, which can't be waited for")
+            raise self._identity.failure("it answers in the background, which can't be waited for")
         streamed = [item for _, item in sorted(self._items.items())]  # their numbers may have gaps
         for place, fields in enumerate(response.output or ()):
             if place == len(streamed):
@@ -183,7 +183,7 @@ class ResponsesAnswer:
         self.done = True
 
     def _not_a_response(self) -> Exception:
-        return self._origin.failure("its answer is not a response in OpenAI's format")
+        return self._identity.failure("its answer is not a response in OpenAI's format")
 
 
 class Item:

@@ -19,8 +19,8 @@ from denizen.messages import AssistantMessage, AssistantPart, Message, ToolResul
 from denizen.models.catalogue import PricedModel
 from denizen.models.encoding import Encoded, Encodings
 from denizen.models.endpoint import Endpoint
-from denizen.models.failures import Origin, retry_after
-from denizen.models.http import EventStream, Http, Response
+from denizen.models.failures import ModelIdentity, retry_after
+from denizen.models.http import Http, Response, SseParser
 from denizen.models.listing import models_in
 from denizen.models.parsing import UNREADABLE
 from denizen.models.providers import Api, Provider, provider_named
@@ -95,8 +95,8 @@ class WireModel(ABC):
         address = base_url or self.provider.base_url
         known = self.usual if self.provider.name == self.usual.name else provider_named(self.provider.name)
         form = "" if self.api == known.api else self.api
-        self._origin = Origin(self.name, self.provider.name, profile_id, key := api_key.strip(), address, form)
-        self.author = self._origin.author
+        self._identity = ModelIdentity(self.name, self.provider.name, profile_id, key := api_key.strip(), address, form)
+        self.author = self._identity.author
         self._setting = f"providers.{self.provider.name}.base_url"
         self._to = Endpoint(address, self.path, self._setting, self._credentials(key), headers or {})
         self._counts = True
@@ -186,17 +186,17 @@ class WireModel(ABC):
             async with asyncio.timeout(LISTING), self._http.get(self._to.at(self.list_path)) as response:
                 body = await response.read()
         except ConfigError as error:
-            raise self._origin.failure(str(error)) from error
+            raise self._identity.failure(str(error)) from error
         except OSError as error:
             raise self._cut_off(error, began=False) from error
         if response.status != HTTPStatus.OK:
-            raise self._origin.refused(body, response.status)
+            raise self._identity.refused(body, response.status)
         try:
             found = [*models_in(msgspec.json.decode(body), self.provider.name)]
         except UNREADABLE as error:
-            raise self._origin.failure("its list of models isn't JSON") from error
+            raise self._identity.failure("its list of models isn't JSON") from error
         if not found:
-            raise self._origin.failure("it lists no models")
+            raise self._identity.failure("it lists no models")
         return found
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
@@ -225,7 +225,7 @@ class WireModel(ABC):
                 if await self._in_one_piece(response, request):
                     answer.read(await response.read())
                 else:
-                    events = EventStream()
+                    events = SseParser()
                     while not answer.done and (data := await response.read_some()):
                         began = True
                         for event in answer.feed(events.feed(data)):
@@ -237,7 +237,7 @@ class WireModel(ABC):
         except ModelError as error:
             last = Failed(error)
         except ConfigError as error:
-            last = Failed(self._origin.failure(str(error)))
+            last = Failed(self._identity.failure(str(error)))
         except OSError as error:
             last = Finished(answer.message()) if answer.complete else Failed(self._cut_off(error, began=began))
         begun: AssistantMessage | None = None
@@ -283,27 +283,27 @@ class WireModel(ABC):
             body = b""
             with suppress(OSError):  # the status says enough where its words break off
                 body = await response.read()
-            error = self._origin.refused(body, response.status)
+            error = self._identity.refused(body, response.status)
             if (wait := retry_after(response.headers, self._clock.now())) is not None:
                 error.retry_after = wait
             raise error
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type == "text/html":
-            raise self._origin.failure(f"answered with a web page: is {self._setting} right?")
+            raise self._identity.failure(f"answered with a web page: is {self._setting} right?")
         return media_type == "application/json" if request.stream else media_type != "text/event-stream"
 
     def _last(self, answer: AnswerReader) -> Finished | Failed:
         if answer.complete:
             return Finished(answer.message())
-        return Failed(self._origin.failure("the stream ended before the answer did", "timeout"))
+        return Failed(self._identity.failure("the stream ended before the answer did", "timeout"))
 
     def _cut_off(self, error: OSError, *, began: bool) -> ModelError:
         if isinstance(error, ssl.SSLCertVerificationError):
-            return self._origin.failure(f"can't be reached: {error}")
+            return self._identity.failure(f"can't be reached: {error}")
         if isinstance(error, TimeoutError):
-            failure = self._origin.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")
+            failure = self._identity.failure(f"no answer in time ({error or 'it was too slow'})", "timeout")
             failure.silent = not began
             return failure
         if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # also where each address of a host refused
-            return self._origin.failure(f"nothing listens at {self._to.base_url} (connection refused)", "timeout")
-        return self._origin.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
+            return self._identity.failure(f"nothing listens at {self._to.base_url} (connection refused)", "timeout")
+        return self._identity.failure(f"the connection failed: {error or type(error).__name__}", "timeout")

@@ -60,7 +60,7 @@ class RunningTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class QueueWorker:
     """Serves a queue; the test ends each turn. A wait of more than `patience` seconds fails."""
 
     queue: TurnQueue
@@ -124,9 +124,9 @@ class TurnQueueConformance:
         return None
 
     @asynccontextmanager
-    async def serving(self, *queues: TurnQueue) -> AsyncGenerator[Worker]:
+    async def serving(self, *queues: TurnQueue) -> AsyncGenerator[QueueWorker]:
         """A worker for all these queues, which is cancelled at the end of the block."""
-        worker = Worker(queues[0], self.patience)
+        worker = QueueWorker(queues[0], self.patience)
         tasks = [asyncio.create_task(queue.serve(worker.handle)) for queue in queues]
         try:
             yield worker
@@ -137,7 +137,7 @@ class TurnQueueConformance:
                     await task
 
     @pytest.fixture
-    async def worker(self, new_queue: NewQueue) -> AsyncGenerator[Worker]:
+    async def worker(self, new_queue: NewQueue) -> AsyncGenerator[QueueWorker]:
         """One that serves a queue."""
         async with self.serving(new_queue()) as worker:
             yield worker
@@ -160,7 +160,7 @@ class TurnQueueConformance:
         assert await queue.put(message("1"))
         assert await queue.put(message("1", channel="mail"))
 
-    async def test_handler_gets_the_message_as_it_was_put(self, worker: Worker) -> None:
+    async def test_handler_gets_the_message_as_it_was_put(self, worker: QueueWorker) -> None:
         rich = InboundMessage("irc", "#den", "ann", "ä\n", "k", ("a.png",), {"n": [1, None]}, "7")
         await worker.queue.put(rich)
         turn = (await worker.next()).turn
@@ -168,7 +168,7 @@ class TurnQueueConformance:
 
     # Order
 
-    async def test_one_turn_at_a_time_per_session_in_order(self, worker: Worker) -> None:
+    async def test_one_turn_at_a_time_per_session_in_order(self, worker: QueueWorker) -> None:
         await worker.put("1", "2", "3")
         for content in ("1", "2", "3"):
             running = await worker.next()
@@ -176,7 +176,7 @@ class TurnQueueConformance:
             await worker.expect_nothing_but(f"next to {content}")
             running.end()
 
-    async def test_sessions_run_concurrently(self, worker: Worker) -> None:
+    async def test_sessions_run_concurrently(self, worker: QueueWorker) -> None:
         for session in ("ann", "ben", "cleo"):
             await worker.queue.put(message(session, session))
         assert {(await worker.next()).content for _ in range(3)} == {"ann", "ben", "cleo"}
@@ -206,7 +206,7 @@ class TurnQueueConformance:
             assert await worker.controls_of(running) == [control]
             assert not running.turn.controls(), "it is handed out once"
 
-    async def test_control_stays_in_its_session(self, worker: Worker) -> None:
+    async def test_control_stays_in_its_session(self, worker: QueueWorker) -> None:
         await worker.queue.put(message("ann"))
         await worker.queue.put(message("ben", "ben"))
         turns = [await worker.next(), await worker.next()]
@@ -215,7 +215,7 @@ class TurnQueueConformance:
         assert await worker.controls_of(ben) == [Stop()]
         assert not ann.turn.controls()
 
-    async def test_control_of_a_turn_that_is_over_reaches_no_other(self, worker: Worker) -> None:
+    async def test_control_of_a_turn_that_is_over_reaches_no_other(self, worker: QueueWorker) -> None:
         await worker.queue.put(message("1"))
         running = await worker.next()
         await worker.queue.put(message("2"))
@@ -226,7 +226,7 @@ class TurnQueueConformance:
     # Parking
 
     @pytest.mark.parametrize("control", [YES, Answer("call-1", allow=False), Stop(), Interrupt("no")])
-    async def test_parked_turn_holds_its_session_until_an_answer(self, worker: Worker, control: Control) -> None:
+    async def test_parked_turn_holds_its_session_until_an_answer(self, worker: QueueWorker, control: Control) -> None:
         await worker.put("1", "2")
         (await worker.next()).end(Parked())
         await worker.expect_nothing_but("a")
@@ -239,7 +239,7 @@ class TurnQueueConformance:
         running.end()
         assert await worker.finish_all(1) == ["2"]
 
-    async def test_answer_that_comes_before_the_turn_is_parked_is_not_lost(self, worker: Worker) -> None:
+    async def test_answer_that_comes_before_the_turn_is_parked_is_not_lost(self, worker: QueueWorker) -> None:
         await worker.queue.put(message("1"))
         running = await worker.next()
         await worker.queue.control(session_key("ann"), YES)
@@ -256,7 +256,7 @@ class TurnQueueConformance:
             await worker.queue.control(session_key("ann"), YES)
             assert await worker.controls_of(await worker.next()) == [YES]
 
-    async def test_parked_turn_goes_on_when_its_time_is_up(self, worker: Worker) -> None:
+    async def test_parked_turn_goes_on_when_its_time_is_up(self, worker: QueueWorker) -> None:
         await worker.put("1", "2")
         (await worker.next()).end(ParkedTurn(until=datetime(2020, 1, 1, tzinfo=UTC)))
         running = await worker.next()
@@ -264,7 +264,7 @@ class TurnQueueConformance:
         running.end()
         assert await worker.finish_all(1) == ["2"]
 
-    async def test_questions_and_replies_are_kept_once_by_their_ids(self, worker: Worker) -> None:
+    async def test_questions_and_replies_are_kept_once_by_their_ids(self, worker: QueueWorker) -> None:
         question, reply = (OutboundMessage("irc", "ann", each, id=each) for each in ("may I?", "done"))
         await worker.put("1", "2", "3")
         (await worker.next()).end(ParkedTurn(question, datetime(2020, 1, 1, tzinfo=UTC)))
@@ -276,7 +276,7 @@ class TurnQueueConformance:
             pytest.skip("the queue doesn't say what it keeps to be sent")
         assert [*kept] == [question, reply]
 
-    async def test_message_that_a_turn_ends_with_gets_a_turn_in_its_session_once(self, worker: Worker) -> None:
+    async def test_message_that_a_turn_ends_with_gets_a_turn_in_its_session_once(self, worker: QueueWorker) -> None:
         await worker.queue.put(message("1"))
         (await worker.next()).end(message("for ben", "ben"))
         assert await worker.finish_all(1) == ["for ben"]
@@ -306,7 +306,7 @@ class TurnQueueConformance:
         async with self.serving(new_queue()) as worker:
             assert await worker.controls_of(await worker.next()) == [YES]
 
-    async def test_message_whose_handler_keeps_failing_is_given_up(self, worker: Worker) -> None:
+    async def test_message_whose_handler_keeps_failing_is_given_up(self, worker: QueueWorker) -> None:
         await worker.put("1", "2")
         contents: list[str] = []
         while (running := await worker.next()).content == "1":

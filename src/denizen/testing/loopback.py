@@ -35,7 +35,7 @@ class Step(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LoopbackRequest:
     """A request as it came."""
 
     path: str
@@ -50,7 +50,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class LoopbackReply:
     """A response: its bytes, each element sent on its own, and what happens between them, or before the status."""
 
     steps: Sequence[bytes | Step]
@@ -73,12 +73,12 @@ class LoopbackServer:
     _released: asyncio.Event
 
     def __init__(self) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[LoopbackRequest] = []
         self.facts: dict[str, Any] = {}
-        self.otherwise: Callable[[Request], AssistantMessage | str] | None = None
+        self.otherwise: Callable[[LoopbackRequest], AssistantMessage | str] | None = None
         self.gone = threading.Event()
         self._clients: set[Any] = set()
-        self._replies: deque[Reply | AssistantMessage] = deque()
+        self._replies: deque[LoopbackReply | AssistantMessage] = deque()
         self._releases = 0
         self._port: Future[int] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True, name="loopback")
@@ -104,11 +104,11 @@ class LoopbackServer:
         if isinstance(body, str):
             body = self.wire.error(status, body)
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
-        self._replies.append(Reply([data], status, {hdrs.CONTENT_TYPE: JSON, **(headers or {})}))
+        self._replies.append(LoopbackReply([data], status, {hdrs.CONTENT_TYPE: JSON, **(headers or {})}))
 
     def send(self, *steps: bytes | Step, content_type: str = EVENT_STREAM) -> None:
         """Answer 200 with these bytes, each element sent on its own; `split` makes such elements."""
-        self._replies.append(Reply(steps, 200, {hdrs.CONTENT_TYPE: content_type}))
+        self._replies.append(LoopbackReply(steps, 200, {hdrs.CONTENT_TYPE: content_type}))
 
     def release(self) -> None:
         """Let every reply go on whose request came, past its next `HOLD`: it doesn't matter whether it is there yet."""
@@ -156,7 +156,7 @@ class LoopbackServer:
         if (request.method == hdrs.METH_GET and not self._has_plain_reply()) or request.path == "/api/show":
             return web.Response(status=404)
         body = await request.content.read()
-        received = Request(request.path, request.headers.copy(), body, request.query_string)
+        received = LoopbackRequest(request.path, request.headers.copy(), body, request.query_string)
         releases = self._releases
         self.requests.append(received)
         self._clients.add(request.transport and request.transport.get_extra_info("peername"))
@@ -166,7 +166,7 @@ class LoopbackServer:
             reply = AssistantMessage([Text(said)]) if isinstance(said, str) else said
         if reply is None:
             body = msgspec.json.encode(self.wire.error(500, "the loopback server has no reply left"))
-            reply = Reply([body], 500, {hdrs.CONTENT_TYPE: JSON})
+            reply = LoopbackReply([body], 500, {hdrs.CONTENT_TYPE: JSON})
         elif isinstance(reply, AssistantMessage):
             reply = self._said(reply, received)
         try:
@@ -175,20 +175,20 @@ class LoopbackServer:
             self.gone.set()
             raise
 
-    def _said(self, message: AssistantMessage, request: Request) -> Reply:
+    def _said(self, message: AssistantMessage, request: LoopbackRequest) -> LoopbackReply:
         """A message as the request asks for it; servers that frame it otherwise override this."""
         if self._wants_stream(request):
-            return Reply(self.wire.streamed(message), 200, {hdrs.CONTENT_TYPE: EVENT_STREAM})
-        return Reply([self.wire.whole(message)], 200, {hdrs.CONTENT_TYPE: JSON})
+            return LoopbackReply(self.wire.streamed(message), 200, {hdrs.CONTENT_TYPE: EVENT_STREAM})
+        return LoopbackReply([self.wire.whole(message)], 200, {hdrs.CONTENT_TYPE: JSON})
 
-    def _wants_stream(self, request: Request) -> bool:
+    def _wants_stream(self, request: LoopbackRequest) -> bool:
         return bool(request.json.get("stream"))
 
     def _has_plain_reply(self) -> bool:
         reply = self._replies[0] if self._replies else None
-        return isinstance(reply, Reply) and reply.status == 200 and reply.headers.get(hdrs.CONTENT_TYPE) == JSON
+        return isinstance(reply, LoopbackReply) and reply.status == 200 and reply.headers.get(hdrs.CONTENT_TYPE) == JSON
 
-    async def _send(self, reply: Reply, request: web.BaseRequest, releases: int) -> web.StreamResponse:
+    async def _send(self, reply: LoopbackReply, request: web.BaseRequest, releases: int) -> web.StreamResponse:
         """Reply to a request that came after so many releases."""
         response = web.StreamResponse(status=reply.status, headers=reply.headers)
         for step in reply.steps:
@@ -231,7 +231,7 @@ class LoopbackGemini(LoopbackServer):
 
     wire = GEMINI
 
-    def _wants_stream(self, request: Request) -> bool:
+    def _wants_stream(self, request: LoopbackRequest) -> bool:
         return request.path.endswith(":streamGenerateContent")
 
 

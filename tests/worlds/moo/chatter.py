@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tests.worlds.moo.djangomoo import DjangoMoo
 
-from denizen.worlds.moo.attribution import Timing
-from denizen.worlds.moo.connection import Connection, connected
+from denizen.worlds.moo.attribution import OutputTiming
+from denizen.worlds.moo.connection import MooConnection, connected
 from denizen.worlds.moo.quoting import quoted
-from denizen.worlds.moo.server_text import Output, ServerLine
+from denizen.worlds.moo.server_text import CommandOutput, ServerLine
 
-PATIENT = Timing(timeout=300, late=120, settle=1, proof=10, text=120)
+PATIENT = OutputTiming(timeout=300, late=120, settle=1, proof=10, text=120)
 """For a machine that does other things meanwhile."""
 
 
@@ -23,7 +23,7 @@ PATIENT = Timing(timeout=300, late=120, settle=1, proof=10, text=120)
 class Tally:
     """What became of the commands, and of what the others said."""
 
-    wrong: list[Output] = field(default_factory=list)
+    wrong: list[CommandOutput] = field(default_factory=list)
     """Outputs that aren't what their commands give."""
     said: int = 0
     lost: list[ServerLine] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Tally:
     """Of each command."""
 
 
-async def work_while_others_talk(server: DjangoMoo, home: Path, commands: int, timing: Timing = PATIENT) -> Tally:
+async def work_while_others_talk(server: DjangoMoo, home: Path, commands: int, timing: OutputTiming = PATIENT) -> Tally:
     """Mason gives so many commands, and with each of them foreman or tinker says something."""
     async with AsyncExitStack() as stack:
         users = ("mason", "foreman", "tinker")
@@ -49,7 +49,7 @@ async def work_while_others_talk(server: DjangoMoo, home: Path, commands: int, t
             begun = time.monotonic()
             output = await mason.request(command)
             tally.seconds.append(time.monotonic() - begun)
-            if output != Output(command, lines):
+            if output != CommandOutput(command, lines):
                 tally.wrong.append(output)
         quiet.set()
         for _ in others:
@@ -79,7 +79,7 @@ def _exercise(commands: int) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 async def _talk(
-    speaker: Connection, listener: str, turns: asyncio.Semaphore, quiet: asyncio.Event, tally: Tally
+    speaker: MooConnection, listener: str, turns: asyncio.Semaphore, quiet: asyncio.Event, tally: Tally
 ) -> list[ServerLine]:
     """Talk in all ways, a line in each turn, until it is to be quiet; what the listener must have heard."""
     said, name = list[ServerLine](), speaker.name
@@ -99,7 +99,7 @@ async def _talk(
     return said
 
 
-async def _said_to(connection: Connection, said: Sequence[ServerLine]) -> list[ServerLine]:
+async def _said_to(connection: MooConnection, said: Sequence[ServerLine]) -> list[ServerLine]:
     """As many lines of these talkers as they said, or those that come in time."""
     talkers, heard = {line.talker for line in said}, list[ServerLine]()
     with suppress(TimeoutError):

@@ -16,7 +16,7 @@ from denizen.messages import AssistantMessage, ToolCall
 from denizen.testing import ScriptedModel
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.character import Character
-from denizen.worlds.moo.connection import Connection, connected
+from denizen.worlds.moo.connection import MooConnection, connected
 from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.settings import MooSettings
 from denizen.worlds.moo.tools import builder_tools
@@ -31,7 +31,7 @@ class Player:
 
     brain: Brain
     watcher: Watcher
-    connection: Connection
+    connection: MooConnection
     model: ScriptedModel
 
     def heard(self, text: str) -> list[str]:

@@ -16,7 +16,7 @@ from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.listener import Facts, Kind, Status, Tally
-from denizen.worlds.moo.server_text import Output, Room, ServerLine
+from denizen.worlds.moo.server_text import CommandOutput, Room, ServerLine
 from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.settings import MooSettings
 
@@ -53,15 +53,15 @@ class FakeWorld:
         self.is_lost = True
         self._queue.put_nowait(None)
 
-    async def request(self, command: str) -> Output:
+    async def request(self, command: str) -> CommandOutput:
         self.sent.append(command)
         self.times.append(self._clock.monotonic())
         if happens := self.on.get(command):
             happens()
             await asyncio.sleep(0.01)  # it comes in, before the output is whole
         if problem := self.problems.get(command):
-            return Output(command, problem=problem)
-        return Output(command, self._answers.get(command, [f"You did: {command}"]))
+            return CommandOutput(command, problem=problem)
+        return CommandOutput(command, self._answers.get(command, [f"You did: {command}"]))
 
 
 class Watcher:

@@ -3,21 +3,21 @@
 import pytest
 from tests.worlds.moo.captures import chunks
 
-from denizen.worlds.moo.attribution import Attribution, Timing
+from denizen.worlds.moo.attribution import Attribution, OutputTiming
 from denizen.worlds.moo.lines import LineReader, Markers, Passage
 from denizen.worlds.moo.negotiation import gmcp_said
-from denizen.worlds.moo.server_text import Output, Room, ServerLine
-from denizen.worlds.moo.speech import Message, message_of
-from denizen.worlds.moo.telnet import PromptMark, Subnegotiation, TelnetParser, Text
+from denizen.worlds.moo.server_text import CommandOutput, Room, ServerLine
+from denizen.worlds.moo.speech import SpokenMessage, message_of
+from denizen.worlds.moo.telnet import PromptMark, Subnegotiation, TelnetParser, TelnetText
 
-TIMING = Timing()
+TIMING = OutputTiming()
 
 
 class Replay:
     """One user's side of a capture: what was sent is sent, what came comes, at its time."""
 
     def __init__(self, scene: str, user: str, markers: Markers | None = None) -> None:
-        self.attribution = Attribution(Timing(settle=0.1))  # the recorded player didn't wait longer
+        self.attribution = Attribution(OutputTiming(settle=0.1))  # the recorded player didn't wait longer
         self.attribution.marks_prompts = True
         self.attribution.frames = bool(markers)
         parser, reader = TelnetParser(), LineReader(markers, 80)
@@ -29,7 +29,7 @@ class Replay:
                 self.attribution.sent(chunk.data.decode().strip(), chunk.t)
             for event in parser.feed(chunk.data) if chunk.dir == "in" else ():
                 match event:
-                    case Text(data):
+                    case TelnetText(data):
                         for passage in reader.feed(data):
                             self.attribution.passage(passage, chunk.t)
                     case PromptMark():
@@ -121,7 +121,7 @@ def test_frames_are_read_and_what_comes_while_idle_is_nobodys_output() -> None:
     assert 'Foreman pages, "Token: Tinker go."' in texts
 
 
-MESSAGE = Message("say", "Foreman", "hi")
+MESSAGE = SpokenMessage("say", "Foreman", "hi")
 SHOWN = Passage(["Foreman: hi"])
 
 
@@ -131,7 +131,7 @@ def busy() -> Attribution:
     attribution = Attribution(TIMING)
     attribution.marks_prompts = attribution.frames = True
     attribution.name = "Mason"
-    attribution.message(Message("say", "Foreman", "before"), 0)
+    attribution.message(SpokenMessage("say", "Foreman", "before"), 0)
     attribution.passage(Passage(["Foreman: before"]), 0)
     attribution.lines.clear()
     attribution.sent("say hi", 1)
@@ -151,7 +151,7 @@ def test_a_message_and_its_line_may_come_in_either_order(busy: Attribution, is_f
     busy.passage(Passage(["You: hi"]), 1.4)
     busy.prompt(1.5)
     assert [*busy.lines] == [PROVEN]
-    assert [*busy.outputs] == [Output("say hi", ["You: hi"])]
+    assert [*busy.outputs] == [CommandOutput("say hi", ["You: hi"])]
 
 
 def test_an_own_line_that_comes_after_the_prompt_is_waited_for(busy: Attribution) -> None:
@@ -159,7 +159,7 @@ def test_an_own_line_that_comes_after_the_prompt_is_waited_for(busy: Attribution
     assert not busy.outputs
     busy.passage(Passage(["You: hi"]), 1.9)
     busy.pass_time(1.9)
-    assert [*busy.outputs] == [Output("say hi", ["You: hi"])]
+    assert [*busy.outputs] == [CommandOutput("say hi", ["You: hi"])]
 
 
 def test_a_line_that_nobody_vouches_for_is_told_without_a_talker(busy: Attribution) -> None:
@@ -225,7 +225,7 @@ def test_a_server_without_prompt_marks_is_done_when_it_is_quiet() -> None:
     attribution.passage(Passage(["Bob: hello"]), 0.3)
     assert attribution.next_due == pytest.approx(0.3 + TIMING.quiet)
     attribution.pass_time(0.95)
-    assert [*attribution.outputs] == [Output("look", ["A room.", "Bob: hello"])]
+    assert [*attribution.outputs] == [CommandOutput("look", ["A room.", "Bob: hello"])]
 
 
 def test_the_end_of_the_connection_tells_all_and_is_the_right_end_of_quit(busy: Attribution) -> None:
@@ -234,7 +234,7 @@ def test_the_end_of_the_connection_tells_all_and_is_the_right_end_of_quit(busy: 
     assert ([*busy.lines], [output.problem for output in busy.outputs]) == ([PROVEN], ["closed"])
     busy.sent("@quit", 2)
     busy.end("closed")
-    assert busy.outputs[-1] == Output("@quit", [])
+    assert busy.outputs[-1] == CommandOutput("@quit", [])
 
 
 @pytest.mark.parametrize("value", [None, [], {"channel": "say"}, {"channel": "say", "talker": "A", "text": 1}])

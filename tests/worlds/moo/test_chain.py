@@ -15,7 +15,7 @@ from denizen.worlds.moo.chain import (
     SURVEY,
     ChainActions,
     ChainState,
-    Origin,
+    LineOrigin,
     TokenState,
     check_stall,
     done_refusal,
@@ -51,7 +51,7 @@ class Agent:
 
     def hears(self, line: ServerLine | str, at: float = AT, command: str = "") -> ChainActions:
         line = ServerLine(line) if isinstance(line, str) else line
-        self.state, actions = process_server_text(self.state, line, Origin(at, command))
+        self.state, actions = process_server_text(self.state, line, LineOrigin(at, command))
         return actions
 
     def signs_in(self, at: float = AT) -> Sequence[str]:
@@ -97,7 +97,7 @@ def test_without_a_chain_an_agent_is_neither_and_pages_what_it_likes() -> None:
     assert (chain.is_worker, chain.is_orchestrator) == (False, False)
     command = "page foreman with Token: Mason go."
     assert process_command(ChainState(chain), command)[1] == command
-    assert process_server_text(ChainState(chain), page("Foreman", "Token: Mason go."), Origin(AT))[1] == NOTHING
+    assert process_server_text(ChainState(chain), page("Foreman", "Token: Mason go."), LineOrigin(AT))[1] == NOTHING
 
 
 # The foreman
@@ -503,7 +503,7 @@ class Group:
 
     def hear(self, user: str, line: ServerLine, command: str = "") -> None:
         if self.online[user]:
-            self.apply(user, *process_server_text(self.agents[user].state, line, Origin(self.now, command)))
+            self.apply(user, *process_server_text(self.agents[user].state, line, LineOrigin(self.now, command)))
 
     def apply(self, user: str, state: ChainState, actions: ChainActions) -> None:
         """As the brain does: the state is kept first, then the commands are sent."""

@@ -18,7 +18,7 @@ from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.group import Group, open_group
 from denizen.worlds.moo.live import live
-from denizen.worlds.moo.supervise import Seat, supervise
+from denizen.worlds.moo.supervisor import Seat, supervise
 from denizen.worlds.moo.tools import builder_tools
 
 pytestmark = pytest.mark.needs("redis-server")

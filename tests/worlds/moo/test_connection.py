@@ -15,14 +15,14 @@ import pytest
 from msgspec.structs import replace
 
 from denizen.errors import ConfigError
-from denizen.worlds.moo.attribution import Timing
-from denizen.worlds.moo.connection import Connection, connected
+from denizen.worlds.moo.attribution import OutputTiming
+from denizen.worlds.moo.connection import MooConnection, connected
 from denizen.worlds.moo.negotiation import gmcp
-from denizen.worlds.moo.server_text import Output, ServerLine
+from denizen.worlds.moo.server_text import CommandOutput, ServerLine
 from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, open_stream
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-PATIENT = Timing(timeout=300, quiet=0.2, settle=0.05, silence=300)
+PATIENT = OutputTiming(timeout=300, quiet=0.2, settle=0.05, silence=300)
 
 
 @asynccontextmanager
@@ -61,7 +61,7 @@ def mud(mark: bytes) -> Handler:
 async def test_another_mud_works_with_and_without_prompt_marks(mark: bytes, tmp_path: Path) -> None:
     async with serving(mud(mark)) as server, connected(server, tmp_path, PATIENT) as connection:
         assert connection.name == "Ann"
-        assert await connection.request("look\nat me") == Output("look at me", ["You did look at me"])
+        assert await connection.request("look\nat me") == CommandOutput("look at me", ["You did look at me"])
 
 
 def answering(welcome: bytes, answers: Mapping[bytes, Sequence[bytes | Callable[[], Awaitable[object]]]]) -> Handler:
@@ -125,14 +125,14 @@ async def test_a_mark_after_each_message_ends_nobodys_result(tmp_path: Path) -> 
     signed_in = {b"connect ann sesame": [b"You wake up.\r\n" + mark]}
     world = answering(b"Welcome\r\n" + mark, {**signed_in, b"look": look})
     async with serving(world) as server, connected(server, tmp_path, PATIENT) as connection:
-        assert await connection.request("look") == Output("look", ["Bob waves.", "A hall.", "It is cold."])
+        assert await connection.request("look") == CommandOutput("look", ["Bob waves.", "A hall.", "It is cold."])
 
 
 async def test_the_prompt_after_anothers_words_doesnt_end_a_result(tmp_path: Path) -> None:
     look = [told("Bob", "waves") + b"> \xff\xf9", later, b"A hall.\r\n> \xff\xf9"]
     world = answering(b"Welcome\r\n> \xff\xf9", {**IN, b"look": look})
     async with serving(world) as server, connected(server, tmp_path, PATIENT) as connection:
-        assert await connection.request("look") == Output("look", ["A hall."])
+        assert await connection.request("look") == CommandOutput("look", ["A hall."])
 
 
 async def test_a_result_ends_at_a_prompt_that_isnt_marked_however_slowly_it_comes(tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ async def test_a_result_ends_at_a_prompt_that_isnt_marked_however_slowly_it_come
     world = answering(b"Welcome\r\nHP:?> ", answers)
     async with serving(world) as server, connected(server, tmp_path, PATIENT) as connection:
         await connection.request("look")
-        assert await connection.request("look") == Output("look", ["A hall."])
-        assert await connection.request("search") == Output("search", ["You search.", "You find a coin."])
+        assert await connection.request("look") == CommandOutput("look", ["A hall."])
+        assert await connection.request("search") == CommandOutput("search", ["You search.", "You find a coin."])
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ async def test_what_another_server_tells_by_gmcp_and_shows_is_heard_once(
     said = gmcp("Comm.Channel.Text", {"channel": channel, "talker": "Bob", "text": text}) + f"{line}\r\n".encode()
     world = answering(b"> \xff\xf9", {**IN, b"look": [said + b"A hall.\r\n> \xff\xf9"]})
     async with serving(world) as server, connected(server, tmp_path, PATIENT) as connection:
-        assert await connection.request("look") == Output("look", ["A hall."])
+        assert await connection.request("look") == CommandOutput("look", ["A hall."])
         assert (await connection.request("die")).problem
         heard = [each async for each in connection.lines][1:]
         assert [(each.talker, "hi" in each.text) for each in heard] == [("Bob", True)]
@@ -172,7 +172,7 @@ async def test_requests_of_several_callers_wait_their_turn(tmp_path: Path) -> No
     async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, PATIENT) as connection:
         commands = [f"go {number}" for number in range(20)]
         outputs = await asyncio.gather(*map(connection.request, commands))
-        assert outputs == [Output(command, [f"You did {command}"]) for command in commands]
+        assert outputs == [CommandOutput(command, [f"You did {command}"]) for command in commands]
 
 
 async def test_a_lost_connection_is_the_problem_of_the_request_and_ends_the_lines(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ async def test_a_connection_that_breaks_in_any_way_is_lost_and_the_problem_of_th
     error: Exception | None,
 ) -> None:
     reader = asyncio.StreamReader()
-    connection = Connection(Stream(reader, ClosedWriter()), Server(), PATIENT)
+    connection = MooConnection(Stream(reader, ClosedWriter()), Server(), PATIENT)
     asked = asyncio.create_task(connection.request("look"))
     await asyncio.sleep(0)
     if error:
@@ -224,13 +224,13 @@ async def test_our_own_words_are_ours_where_the_server_names_talkers_but_not_us(
             await reader.readline()
 
     async with serving(handle) as server, connected(server, tmp_path, PATIENT) as connection:
-        assert await connection.request("emote waves") == Output("emote waves", ["Ann waves"])
+        assert await connection.request("emote waves") == CommandOutput("emote waves", ["Ann waves"])
         assert await anext(connection.lines) == ServerLine("Welcome.")
         assert await anext(connection.lines) == ServerLine("Bob nods", "emote", "Bob")
 
 
 async def test_a_server_that_answers_no_more_is_given_up(tmp_path: Path) -> None:
-    async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, Timing(timeout=1)) as connection:
+    async with serving(mud(b"\xff\xf9")) as server, connected(server, tmp_path, OutputTiming(timeout=1)) as connection:
         assert "no prompt" in (await connection.request("hang")).problem
         assert "given up" in (await connection.request("look")).problem
         assert [line.text async for line in connection.lines] == ["Welcome!", "You did connect ann ***"]
@@ -310,7 +310,7 @@ async def test_telnet_over_tls_signs_in_where_the_certificate_can_be_trusted(
         serving(mud(b"\xff\xf9"), tls) as server,
         connected(replace(server, transport="telnets"), tmp_path, PATIENT) as connection,
     ):
-        assert await connection.request("look") == Output("look", ["You did look"])
+        assert await connection.request("look") == CommandOutput("look", ["You did look"])
 
 
 async def refusal(tls: ssl.SSLContext, home: Path) -> str:
@@ -455,8 +455,8 @@ async def test_a_world_over_ssh_needs_no_marks_its_prompt_ends_a_result(tmp_path
         connected(server, tmp_path, PATIENT) as connection,
     ):
         assert [(await anext(connection.lines)).text for _ in range(3)] == ["Only members", "get in.", "Welcome, ann."]
-        assert await connection.request("who") == Output("who", ["You did who.", "Nobody is here."])
-        assert await connection.request("look") == Output("look", ["You did look."])
+        assert await connection.request("who") == CommandOutput("who", ["You did who.", "Nobody is here."])
+        assert await connection.request("look") == CommandOutput("look", ["You did look."])
 
 
 async def test_a_world_over_ssh_needs_no_prompt_silence_ends_a_result(tmp_path: Path) -> None:
@@ -464,7 +464,7 @@ async def test_a_world_over_ssh_needs_no_prompt_silence_ends_a_result(tmp_path: 
         ssh_server(KEY, play=terminal_world(b"")) as server,
         connected(server, tmp_path, PATIENT) as connection,
     ):
-        assert await connection.request("look") == Output("look", ["You did look."])
+        assert await connection.request("look") == CommandOutput("look", ["You did look."])
 
 
 async def test_a_world_over_ssh_that_asks_for_a_line_to_sign_in_gets_it(tmp_path: Path) -> None:

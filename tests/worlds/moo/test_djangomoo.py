@@ -9,9 +9,9 @@ import pytest
 from tests.worlds.moo.chatter import PATIENT, work_while_others_talk
 from tests.worlds.moo.djangomoo import DjangoMoo
 
-from denizen.worlds.moo.connection import Connection, connected
+from denizen.worlds.moo.connection import MooConnection, connected
 from denizen.worlds.moo.quoting import quoted
-from denizen.worlds.moo.server_text import Output, ServerLine
+from denizen.worlds.moo.server_text import CommandOutput, ServerLine
 
 pytestmark = pytest.mark.needs("redis-server")
 
@@ -19,14 +19,14 @@ NASTY = 'Done. Then, rest; say "x" from me to you, THEN [red]go[/nope] with [#9]
 
 
 @asynccontextmanager
-async def players(server: DjangoMoo, home: Path, *users: str) -> AsyncGenerator[list[Connection]]:
+async def players(server: DjangoMoo, home: Path, *users: str) -> AsyncGenerator[list[MooConnection]]:
     """Signed in, one after the other."""
     async with AsyncExitStack() as stack:
         connections = [connected(server.address(user), home, PATIENT) for user in users]
         yield [await stack.enter_async_context(connection) for connection in connections]
 
 
-async def lines_until(connection: Connection, text: str) -> list[ServerLine]:
+async def lines_until(connection: MooConnection, text: str) -> list[ServerLine]:
     """All lines up to the one that has `text`."""
     lines = list[ServerLine]()
     async for line in connection.lines:
@@ -43,7 +43,7 @@ async def test_a_player_signs_in_looks_around_and_leaves(moo_server: DjangoMoo, 
         assert mason.room
         output = await mason.request("look")
         assert (output.problem, output.lines[0]) == ("", mason.room.name)
-        assert await mason.request("@quit") == Output("@quit", ["Goodbye, Mason."])
+        assert await mason.request("@quit") == CommandOutput("@quit", ["Goodbye, Mason."])
 
 
 async def test_a_builder_gets_the_output_of_each_command_with_the_look_after_a_move(
@@ -90,7 +90,7 @@ async def test_a_question_that_needs_a_terminal_is_cancelled_and_the_session_goe
     async with players(moo_server, tmp_path, "mason") as [mason]:
         asked = await mason.request("@password")
         assert "only a person" in asked.problem
-        assert (await mason.request("say still here")) == Output("say still here", ["You: still here"])
+        assert (await mason.request("say still here")) == CommandOutput("say still here", ["You: still here"])
         assert "only a person" in (await mason.request("@password")).problem
 
 

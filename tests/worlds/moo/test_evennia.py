@@ -8,13 +8,13 @@ import pytest
 from tests.worlds.moo.evennia_server import Evennia
 
 from denizen.errors import ConfigError
-from denizen.worlds.moo.attribution import Timing
+from denizen.worlds.moo.attribution import OutputTiming
 from denizen.worlds.moo.connection import connected
-from denizen.worlds.moo.server_text import Output
+from denizen.worlds.moo.server_text import CommandOutput
 
 Transport = Literal["telnet", "ssh"]
 both = pytest.mark.parametrize("transport", ["telnet", "ssh"])
-PATIENT = Timing(timeout=300, quiet=1.0, silence=100)
+PATIENT = OutputTiming(timeout=300, quiet=1.0, silence=100)
 REFUSED = re.escape("“Username and/or password is incorrect.”")
 
 
@@ -29,7 +29,7 @@ async def test_a_player_signs_in_looks_speaks_and_hears(evennia: Evennia, transp
         assert "You become ann." in said
         looked = await ann.request("look")
         assert (looked.problem, looked.lines[0], looked.lines[-1]) == ("", "Limbo", "Characters: keeper and bob")
-        assert await ann.request("say hello") == Output("say hello", ['You say, "hello"'])
+        assert await ann.request("say hello") == CommandOutput("say hello", ['You say, "hello"'])
         async for line in bob.lines:
             if line.text == 'ann says, "hello"':
                 break

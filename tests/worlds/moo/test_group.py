@@ -11,7 +11,7 @@ from denizen.errors import ConfigError, DenizenError
 from denizen.testing import FakeClock
 from denizen.worlds.moo.group import AgentState, Group, open_group
 from denizen.worlds.moo.listener import Facts, Tally
-from denizen.worlds.moo.supervise import Seat, supervise
+from denizen.worlds.moo.supervisor import Seat, supervise
 
 CHAIN = 'agents = ["Foreman", "Mason", "Weaver"]\nchain = ["mason", "weaver"]\nrestarts = 3\n'
 

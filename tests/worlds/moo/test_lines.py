@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.worlds.moo.captures import sessions
 
 from denizen.worlds.moo.lines import LONGEST, LineReader, Markers, Passage, unwrapped
-from denizen.worlds.moo.telnet import PromptMark, TelnetParser, Text
+from denizen.worlds.moo.telnet import PromptMark, TelnetParser, TelnetText
 
 RECORDED = Markers(">>START-42<<", ">>END-42<<", "{CMD", "CMD}")
 
@@ -18,7 +18,7 @@ def read(chunks: Iterable[bytes], markers: Markers | None = None, columns: int =
     """All passages of a session."""
     parser, reader, passages = TelnetParser(), LineReader(markers, columns), list[Passage]()
     for event in (event for chunk in chunks for event in parser.feed(chunk)):
-        if isinstance(event, Text):
+        if isinstance(event, TelnetText):
             passages += reader.feed(event.data)
         elif isinstance(event, PromptMark):
             passages += reader.prompt()

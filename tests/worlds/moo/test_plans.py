@@ -7,7 +7,7 @@ import pytest
 
 from denizen.errors import ConfigError
 from denizen.worlds.moo.plans import built_room, load_plan, plan_after, room_names, save_build_plan, save_traversal_plan
-from denizen.worlds.moo.server_text import Output
+from denizen.worlds.moo.server_text import CommandOutput
 
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 PLAN = 'rooms:\n  - name: "Site Hut"\n    exits:\n      - name: north\n  - name: The Library\n'
@@ -76,11 +76,11 @@ def test_what_was_built_is_read_in_each_form(line: str, room: str) -> None:
 
 
 def test_what_is_built_leaves_the_plan() -> None:
-    burrowed = Output("", ["Dug east to The Annex (#65).", "You are now in The Annex (#65)."])
+    burrowed = CommandOutput("", ["Dug east to The Annex (#65).", "You are now in The Annex (#65)."])
     assert plan_after(["Site Hut", "the annex"], burrowed) == ["Site Hut"]
 
 
-DIVINED = Output(
+DIVINED = CommandOutput(
     "@divine location",
     [
         "Impressions surface from the noise of the world (2):",
@@ -96,4 +96,4 @@ def test_divined_rooms_are_the_plan_where_there_is_none_or_one_from_disk() -> No
     assert plan_after([], DIVINED) == ["#61", "#59"]
     assert plan_after(["#1"], DIVINED, is_loaded=True) == ["#61", "#59"]
     assert plan_after(["#1"], DIVINED) == ["#1"]
-    assert plan_after(["#1"], Output("look", ["  Lamp (#67)"]), is_loaded=True) == ["#1"]
+    assert plan_after(["#1"], CommandOutput("look", ["  Lamp (#67)"]), is_loaded=True) == ["#1"]

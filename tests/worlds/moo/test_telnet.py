@@ -13,11 +13,11 @@ from denizen.worlds.moo.telnet import (
     MOST,
     Event,
     Option,
+    OptionRequest,
     PromptMark,
-    Request,
     Subnegotiation,
     TelnetParser,
-    Text,
+    TelnetText,
     Verb,
     request,
     subnegotiation,
@@ -31,8 +31,8 @@ def parsed(chunks: Iterable[bytes]) -> list[Event]:
     parser, events = TelnetParser(), list[Event]()
     for event in (event for chunk in chunks for event in parser.feed(chunk)):
         last = events[-1] if events else None
-        if isinstance(event, Text) and isinstance(last, Text):
-            events[-1] = Text(last.data + event.data)
+        if isinstance(event, TelnetText) and isinstance(last, TelnetText):
+            events[-1] = TelnetText(last.data + event.data)
         else:
             events.append(event)
     return events
@@ -73,15 +73,15 @@ def test_any_bytes_give_the_same_events_and_answers_wherever_they_are_split(
 
 
 def test_a_doubled_255_is_text_and_unknown_commands_are_not() -> None:
-    assert parsed([b"a\xff\xffb\xff\xf1c\xff\x01d\xff\xf0e"]) == [Text(b"a\xffbcde")]
+    assert parsed([b"a\xff\xffb\xff\xf1c\xff\x01d\xff\xf0e"]) == [TelnetText(b"a\xffbcde")]
 
 
 def test_go_ahead_and_end_of_record_are_prompt_marks() -> None:
-    assert parsed([b">\xff\xf9>\xff\xef"]) == [Text(b">"), PromptMark(), Text(b">"), PromptMark()]
+    assert parsed([b">\xff\xf9>\xff\xef"]) == [TelnetText(b">"), PromptMark(), TelnetText(b">"), PromptMark()]
 
 
 def test_a_command_inside_an_unfinished_subnegotiation_counts_and_the_rest_is_dropped() -> None:
-    assert parsed([b"\xff\xfa\xc9Core\xff\xf9text"]) == [PromptMark(), Text(b"text")]
+    assert parsed([b"\xff\xfa\xc9Core\xff\xf9text"]) == [PromptMark(), TelnetText(b"text")]
 
 
 @pytest.mark.parametrize("extra", [0, 1, 2])
@@ -89,7 +89,7 @@ def test_a_subnegotiation_beyond_the_limit_is_dropped_and_what_follows_is_read(e
     data = b"\xff\xfa\xc9" + b"x" * (MOST - 3 + extra) + b"\xff\xf0after"
     events = parsed([data])
     assert events == parsed([data[:-9], *bytewise(data[-9:])])
-    assert events[-1] == Text(b"after")
+    assert events[-1] == TelnetText(b"after")
     assert len(events) == (2 if extra < 1 else 1)
 
 
@@ -101,29 +101,29 @@ def answers(*events: Event) -> bytes:
 def test_the_servers_offers_are_answered_as_agreed() -> None:
     said = answers(*parsed([OFFERS]))
     assert parsed([said])[:2] == [
-        Request(Verb.DO, Option.GMCP),
+        OptionRequest(Verb.DO, Option.GMCP),
         Subnegotiation(Option.GMCP, b'Core.Hello {"client":"denizen","version":"0.2.0"}'),
     ]
-    requests = [event for event in parsed([said]) if isinstance(event, Request)]
+    requests = [event for event in parsed([said]) if isinstance(event, OptionRequest)]
     assert requests == [
-        Request(Verb.DO, Option.GMCP),
-        Request(Verb.DO, Option.MSSP),
-        Request(Verb.DONT, 90),
-        Request(Verb.DO, Option.CHARSET),
-        Request(Verb.WILL, Option.TTYPE),
-        Request(Verb.WILL, Option.NAWS),
+        OptionRequest(Verb.DO, Option.GMCP),
+        OptionRequest(Verb.DO, Option.MSSP),
+        OptionRequest(Verb.DONT, 90),
+        OptionRequest(Verb.DO, Option.CHARSET),
+        OptionRequest(Verb.WILL, Option.TTYPE),
+        OptionRequest(Verb.WILL, Option.NAWS),
     ]
 
 
 def test_end_of_record_is_agreed_to_after_the_first_prompt_to_keep_gmcp_going() -> None:
     negotiator = Negotiator()
-    assert negotiator.answer(Request(Verb.WILL, Option.END_OF_RECORD)) == b""
+    assert negotiator.answer(OptionRequest(Verb.WILL, Option.END_OF_RECORD)) == b""
     assert negotiator.answer(PromptMark()) == request(Verb.DO, Option.END_OF_RECORD)
     assert negotiator.answer(PromptMark()) == b""
 
 
-@given(st.lists(st.builds(Request, st.sampled_from([251, 253]), st.integers(0, 255)), max_size=60))
-def test_requests_that_are_repeated_have_no_second_answer(asked: Sequence[Request]) -> None:
+@given(st.lists(st.builds(OptionRequest, st.sampled_from([251, 253]), st.integers(0, 255)), max_size=60))
+def test_requests_that_are_repeated_have_no_second_answer(asked: Sequence[OptionRequest]) -> None:
     negotiator = Negotiator()
     for event in asked:
         negotiator.answer(event)
@@ -131,18 +131,20 @@ def test_requests_that_are_repeated_have_no_second_answer(asked: Sequence[Reques
 
 
 def test_suppressed_go_aheads_are_refused_in_both_directions() -> None:
-    assert answers(Request(Verb.WILL, 3), Request(Verb.DO, 3)) == request(Verb.DONT, 3) + request(Verb.WONT, 3)
+    assert answers(OptionRequest(Verb.WILL, 3), OptionRequest(Verb.DO, 3)) == request(Verb.DONT, 3) + request(
+        Verb.WONT, 3
+    )
 
 
 def test_an_option_that_was_turned_off_can_be_turned_on_again() -> None:
-    on, off = Request(Verb.DO, Option.TTYPE), Request(Verb.DONT, Option.TTYPE)
+    on, off = OptionRequest(Verb.DO, Option.TTYPE), OptionRequest(Verb.DONT, Option.TTYPE)
     will, wont = request(Verb.WILL, Option.TTYPE), request(Verb.WONT, Option.TTYPE)
     assert answers(on, on, off, off, on) == will + wont + will
 
 
 def test_the_terminal_type_goes_through_its_stages_and_then_repeats_the_terminal() -> None:
     asked = Subnegotiation(Option.TTYPE, b"\x01")
-    said = parsed([answers(Request(Verb.DO, Option.TTYPE), *[asked] * 5)])[1:]
+    said = parsed([answers(OptionRequest(Verb.DO, Option.TTYPE), *[asked] * 5)])[1:]
     terminal = Subnegotiation(Option.TTYPE, b"\x00XTERM-256COLOR")
     client, mtts = (Subnegotiation(Option.TTYPE, b"\x00" + text) for text in (b"denizen", b"MTTS 77"))
     assert said == [client, terminal, mtts, terminal, terminal]

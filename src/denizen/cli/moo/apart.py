@@ -15,7 +15,7 @@ from denizen.cli.output import write_json
 from denizen.errors import ConfigError, DenizenError
 from denizen.worlds.moo.listener import Facts, Kind, Status
 from denizen.worlds.moo.live import unless
-from denizen.worlds.moo.supervise import Seat
+from denizen.worlds.moo.supervisor import Seat
 
 PATIENCE = 30.0
 """Seconds that an agent has to leave the world."""

@@ -25,9 +25,9 @@ from denizen.runtime.clock import SystemClock
 from denizen.tui import require_textual
 from denizen.worlds.moo.folder import AgentFolder
 from denizen.worlds.moo.group import AgentState, Group, open_group
-from denizen.worlds.moo.listener import Listener, slow_cycle
+from denizen.worlds.moo.listener import CharacterListener, slow_cycle
 from denizen.worlds.moo.live import live
-from denizen.worlds.moo.supervise import Seat, supervise
+from denizen.worlds.moo.supervisor import Seat, supervise
 from denizen.worlds.moo.token_pages import avatar
 
 PATIENCE = 60.0
@@ -79,7 +79,7 @@ async def _up(found: Group, members: Sequence[AgentFolder], options: Sequence[st
     clock, stop = SystemClock(), asyncio.Event()
     stop_at_signals(stop)
     seats: list[Seat] = []
-    listeners: Sequence[Listener] = [PlainLines(clock, member.name) for member in members]
+    listeners: Sequence[CharacterListener] = [PlainLines(clock, member.name) for member in members]
     screen: AbstractAsyncContextManager[None] = nullcontext()
     if not plain:
         from denizen.tui.agent_view import AgentView

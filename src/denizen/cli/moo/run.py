@@ -22,7 +22,7 @@ from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.folder import AgentFolder, open_folder
 from denizen.worlds.moo.group import open_group
-from denizen.worlds.moo.listener import Facts, Kind, Listener, Status
+from denizen.worlds.moo.listener import CharacterListener, Facts, Kind, Status
 from denizen.worlds.moo.live import live, unless
 from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.tools import builder_tools
@@ -92,7 +92,7 @@ async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: b
     clock = SystemClock()
     stop = asyncio.Event()
     stop_at_signals(stop)
-    listener: Listener = PlainLines(clock)
+    listener: CharacterListener = PlainLines(clock)
     screen: AbstractAsyncContextManager[None] = nullcontext()
     if as_json:
         listener = JsonLines()
@@ -111,7 +111,7 @@ async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: b
 
 
 @asynccontextmanager
-async def brain_of(folder: AgentFolder, listener: Listener) -> AsyncGenerator[Brain]:
+async def brain_of(folder: AgentFolder, listener: CharacterListener) -> AsyncGenerator[Brain]:
     """The brain of the agent in a directory, which has its session until the context ends."""
     async with Agent(folder.config, environ=folder.loaded.environ, profile="denizen") as agent:
         if agent.model.name == "offline":

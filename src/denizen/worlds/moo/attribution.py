@@ -11,13 +11,13 @@ from typing import Literal
 
 import msgspec
 
-from denizen.worlds.moo.late import is_whole, what_follows
+from denizen.worlds.moo.late_output import is_whole, what_follows
 from denizen.worlds.moo.lines import Passage
-from denizen.worlds.moo.server_text import Output, Room, ServerLine
-from denizen.worlds.moo.speech import Message, connection_news, looks_spoken, people
+from denizen.worlds.moo.server_text import CommandOutput, Room, ServerLine
+from denizen.worlds.moo.speech import SpokenMessage, connection_news, looks_spoken, people
 
 
-class Timing(msgspec.Struct, frozen=True):
+class OutputTiming(msgspec.Struct, frozen=True):
     """Seconds to wait: for what comes late, and for what may never come."""
 
     timeout: float = 40.0
@@ -70,9 +70,9 @@ class _Flight:
 class Attribution:
     """Sorts passages; time is passed in. `outputs` and `lines` collect what is decided, for their reader to take."""
 
-    def __init__(self, timing: Timing | None = None) -> None:
-        self.timing = timing or Timing()
-        self.outputs: deque[Output] = deque()
+    def __init__(self, timing: OutputTiming | None = None) -> None:
+        self.timing = timing or OutputTiming()
+        self.outputs: deque[CommandOutput] = deque()
         self.lines: deque[ServerLine] = deque()
         self.name = ""
         self.room: Room | None = None
@@ -90,7 +90,7 @@ class Attribution:
         self.owed = 0
         """Prompts that are still to come for commands that timed out."""
         self._flight: _Flight | None = None
-        self._messages: list[tuple[float, Message]] = []
+        self._messages: list[tuple[float, SpokenMessage]] = []
         self._unproven: list[tuple[float, Passage]] = []
         self._others: set[str] = set()
 
@@ -104,7 +104,7 @@ class Attribution:
             return
         self._note_names(passage.lines)
         whose = "own" if passage.printed else self._whose(passage)
-        if not passage.printed and self._say_if(passage, Message.is_in):
+        if not passage.printed and self._say_if(passage, SpokenMessage.is_in):
             return
         if self.proves and whose == "unclear":
             self._unproven.append((now + self.timing.proof, passage))
@@ -114,7 +114,7 @@ class Attribution:
         else:
             self.tell(passage.lines)
 
-    def message(self, message: Message, now: float) -> None:
+    def message(self, message: SpokenMessage, now: float) -> None:
         """GMCP told who said what."""
         self.proves = True
         if message.talker == self.name and message.channel != "page":
@@ -155,7 +155,7 @@ class Attribution:
         """Decide what has waited long enough."""
         while self._unproven and self._unproven[0][0] <= now:
             _, passage = self._unproven.pop(0)
-            if self._say_if(passage, Message.may_be):
+            if self._say_if(passage, SpokenMessage.may_be):
                 continue
             if self._flight and not self.frames and not self._starts_with_other(passage):
                 self._flight.take(passage, now)
@@ -208,7 +208,7 @@ class Attribution:
             lines = flight.lines
             while lines and not lines[-1]:
                 lines.pop()
-            self.outputs.append(Output(flight.command, lines, problem or flight.problem))
+            self.outputs.append(CommandOutput(flight.command, lines, problem or flight.problem))
 
     def _due(self, flight: _Flight) -> float | None:
         """When the command's output counts as whole."""
@@ -254,7 +254,7 @@ class Attribution:
             return connection_news(first)
         return any(first.startswith((f"{name} ", f"{name}: ")) for name in self._others)
 
-    def _say_if(self, passage: Passage, fits: Callable[[Message, Passage], bool]) -> bool:
+    def _say_if(self, passage: Passage, fits: Callable[[SpokenMessage, Passage], bool]) -> bool:
         """Say the first message that fits the passage; False: none does."""
         for pair in self._messages:
             if fits(pair[1], passage):
@@ -263,7 +263,7 @@ class Attribution:
                 return True
         return False
 
-    def _say(self, message: Message, passage: Passage) -> None:
+    def _say(self, message: SpokenMessage, passage: Passage) -> None:
         """A line that is proven; what the talker had put before it in a page proves nothing."""
         if message.channel == "page":
             before = [line for line in passage.lines if not re.search(r' pages?, "', line)]

@@ -24,19 +24,19 @@ from denizen.errors import DenizenError, ModelError
 from denizen.events import RunResult
 from denizen.messages import ToolResult
 from denizen.ports import Session, Tool, Toolset
-from denizen.worlds.moo.acting import Acting
 from denizen.worlds.moo.chain import check_stall, process_sign_in
 from denizen.worlds.moo.character import Character
+from denizen.worlds.moo.character_state import CharacterState
+from denizen.worlds.moo.command_sender import CommandSender, WorldConnection, is_error, is_failure
 from denizen.worlds.moo.cycle import CycleHost
 from denizen.worlds.moo.folder import folder_of
-from denizen.worlds.moo.kept import CLEAR, RUN, SUMMARY, TODO
-from denizen.worlds.moo.listener import Facts, Listener, Status, Tally
-from denizen.worlds.moo.mind import Mind
+from denizen.worlds.moo.listener import CharacterListener, Facts, Status, Tally
 from denizen.worlds.moo.prompt import CharacterPrompt
-from denizen.worlds.moo.sending import Sender, World, is_error, is_failure
 from denizen.worlds.moo.server_text import ServerLine
 from denizen.worlds.moo.session_log import CycleAge, cycle_age
+from denizen.worlds.moo.session_values import CLEAR, RUN, SUMMARY, TODO
 from denizen.worlds.moo.speech import is_page
+from denizen.worlds.moo.tool_actor import ToolActor
 
 QUIET = 0.3
 """Seconds without a line after which the next command is sent, or a cycle begins."""
@@ -73,7 +73,7 @@ class Brain:
         session: Session,
         character: Character,
         tools: Callable[["Brain"], Sequence[Tool]],
-        listener: Listener,
+        listener: CharacterListener,
     ) -> None:
         settings = character.settings
         self._agent = replace(
@@ -95,10 +95,10 @@ class Brain:
         self._settings = settings
         self._listener = listener
         self._clock = agent.clock
-        self._sender = Sender(agent.clock, settings.command_rate_per_second)
-        self._mind = Mind(self._agent, session, character, listener)
-        self._acting = Acting(self._mind, self._sender, settings, calls_natively="native" in agent.actions.name)
-        self._host = CycleHost(self._acting, self._asks, self._mind.note)
+        self._sender = CommandSender(agent.clock, settings.command_rate_per_second)
+        self._state = CharacterState(self._agent, session, character, listener)
+        self._actor = ToolActor(self._state, self._sender, settings, calls_natively="native" in agent.actions.name)
+        self._host = CycleHost(self._actor, self._asks, self._state.note)
         self._heard: asyncio.Queue[ServerLine | str | None] = asyncio.Queue()
         self._armed = self._is_instructed = False
         self._armed_by_world = self._is_for_world = False
@@ -116,21 +116,21 @@ class Brain:
     @property
     def goal(self) -> str:
         """What the agent is about to do."""
-        return self._mind.goal
+        return self._state.goal
 
     async def act(self, commands: Sequence[str]) -> ToolResult:
         """Carry out a call of the model's."""
-        await self._mind.apply_news()
-        return await self._acting.act(commands)
+        await self._state.apply_news()
+        return await self._actor.act(commands)
 
     async def finish(self, summary: str) -> ToolResult:
         """The model says that its work is done; a worker who holds the token must have passed it on."""
-        return await self._acting.finish(summary)
+        return await self._actor.finish(summary)
 
     async def keep_todo(self, items: Sequence[str]) -> ToolResult:
         """Keep the list of what is to be done, which outlives the window."""
-        await self._mind.kept.keep(TODO, [*items])
-        return self._acting.result("kept")
+        await self._state.values.keep(TODO, [*items])
+        return self._actor.result("kept")
 
     def instruct(self, text: str) -> None:
         """Say something to the agent as its operator."""
@@ -138,42 +138,42 @@ class Brain:
 
     async def begin(self) -> None:
         """Begin anew, or go on where a crash ended the last process; a worker waits for the token in either case."""
-        acting, mind = self._acting, self._mind
-        for problem in mind.character.problems:
-            mind.note(problem)
+        actor, state = self._actor, self._state
+        for problem in state.character.problems:
+            state.note(problem)
         if unfinished(self._session.entries):
-            acting.is_over = True  # what was called then isn't run now: the agent is elsewhere
+            actor.is_over = True  # what was called then isn't run now: the agent is elsewhere
             await run_turn(self._agent, self._session, Resume(), self._host)
-        crashed = mind.kept.get(RUN, str) == "begun"
-        await mind.kept.keep(RUN, "begun")
+        crashed = state.values.get(RUN, str) == "begun"
+        await state.values.keep(RUN, "begun")
         is_timed = self._settings.idle_wakeup_seconds > 0
-        if crashed and mind.goal and not mind.chain.chain.is_worker:
+        if crashed and state.goal and not state.chain.chain.is_worker:
             self._armed = True
             if not is_timed:  # what is past would let it skip what it begins each time with
-                await mind.remember(mind.character.prior)
+                await state.remember(state.character.prior)
             return
-        await mind.set_goal("")
+        await state.set_goal("")
         if not crashed:
-            await mind.kept.keep(SUMMARY, "")
-            await mind.plans.begin(visits=is_timed)
+            await state.values.keep(SUMMARY, "")
+            await state.plans.begin(visits=is_timed)
 
     def note(self, text: str) -> None:
         """Tell whoever watches something about the agent."""
-        self._mind.note(text)
+        self._state.note(text)
 
     async def end(self) -> None:
         """Note that this isn't a crash."""
-        await self._mind.kept.keep(RUN, "ended")
+        await self._state.values.keep(RUN, "ended")
 
-    async def play(self, world: World) -> None:
+    async def play(self, world: WorldConnection) -> None:
         """Play until the connection is over."""
         self._sender.world = world
         self._status = "away"
         self._active_at = self._clock.monotonic()
-        chain = self._mind.chain.chain
+        chain = self._state.chain.chain
         if chain.members and not (chain.secret or world.names_talkers):
             self._report_once("chain", UNPROVEN_PAGES)
-        await self._mind.step(process_sign_in(self._mind.chain, self._mind.now))
+        await self._state.step(process_sign_in(self._state.chain, self._state.now))
         listening = asyncio.create_task(self._listen(world))
         try:
             while not (listening.done() and self._heard.empty()):
@@ -196,7 +196,7 @@ class Brain:
             await self._end_cycle()
             self._show_status("away")
 
-    async def _listen(self, world: World) -> None:
+    async def _listen(self, world: WorldConnection) -> None:
         async for line in world.lines:
             self._heard.put_nowait(line)
         self._heard.put_nowait(None)
@@ -209,7 +209,7 @@ class Brain:
         waits: set[asyncio.Task[Any]] = {heard}
         if self._cycle:
             waits.add(self._cycle)
-        if not self._cycle or self._mind.errands or self._mind.answers or self._watches_token:
+        if not self._cycle or self._state.errands or self._state.answers or self._watches_token:
             waits.add(asyncio.create_task(self._clock.sleep(QUIET)))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -233,25 +233,25 @@ class Brain:
     async def _take(self, line: ServerLine) -> None:
         self._active_at = self._clock.monotonic()
         self._own_cycles = self._wakeups = 0
-        may_see = await self._mind.hear(line)
+        may_see = await self._state.hear(line)
         if not may_see:
             return
-        self._mind.see(line.text, "player" if line.may_be_said else "world")
+        self._state.see(line.text, "player" if line.may_be_said else "world")
         failed = not line.channel and is_error(line.text)
-        self._mind.tell("server_error" if failed else "server", line.text)
+        self._state.tell("server_error" if failed else "server", line.text)
         if failed:
-            self._acting.script.clear()
-        if answer := self._mind.character.engagement.answer(line, self._active_at):
-            self._mind.answers.append(answer)
-        elif not self._acting.script:
+            self._actor.script.clear()
+        if answer := self._state.character.engagement.answer(line, self._active_at):
+            self._state.answers.append(answer)
+        elif not self._actor.script:
             if is_page(line) and self._waits_for_pages:
-                self._mind.is_done = False
+                self._state.is_done = False
             self._arm(is_page=is_page(line), by_world=True)
 
     def _obey(self, text: str) -> None:
         """An instruction always reaches the model."""
         self._wakeups = 0
-        self._mind.operator(text)
+        self._state.operator(text)
         self._is_instructed = True
         if not self._cycle:
             self._begin_cycle()
@@ -261,9 +261,9 @@ class Brain:
         facts = Facts(
             room=f"{room.name} (#{room.num})" if room else "",
             exits=[*room.exits] if room else (),
-            goal=self._mind.goal,
-            plan=self._mind.plans.rooms,
-            token=self._mind.token_holder,
+            goal=self._state.goal,
+            plan=self._state.plans.rooms,
+            token=self._state.token_holder,
             tally=self._tally,
         )
         if facts != self._facts:
@@ -275,23 +275,23 @@ class Brain:
     @property
     def _is_to_think(self) -> bool:
         """Whether something is to begin a cycle; after a failure and when all is done, not any line."""
-        may_think = not self._mind.is_done and self._clock.monotonic() >= self._rests_until
-        return self._is_instructed or self._mind.is_awake or (self._armed and may_think)
+        may_think = not self._state.is_done and self._clock.monotonic() >= self._rests_until
+        return self._is_instructed or self._state.is_awake or (self._armed and may_think)
 
     @property
     def _only_by_timer(self) -> bool:
         """Whether what it sees and does never makes it think: the chain's foreman passes the token without."""
-        return self._settings.timer_only or self._mind.chain.chain.is_orchestrator
+        return self._settings.timer_only or self._state.chain.chain.is_orchestrator
 
     @property
     def _waits_for_pages(self) -> bool:
         """Whether anybody's page is all that can wake it; a worker's chain does that by itself."""
-        return not (self._settings.idle_wakeup_seconds or self._mind.chain.chain.is_worker)
+        return not (self._settings.idle_wakeup_seconds or self._state.chain.chain.is_worker)
 
     def _arm(self, *, is_page: bool = False, by_world: bool = False) -> None:
         """Begin a cycle at the next quiet moment, unless this agent doesn't think about such things."""
-        thinks = self._settings.idle_wakeup_seconds or self._mind.goal or is_page
-        if not thinks or self._mind.is_done or self._only_by_timer or (by_world and self._used_up_world_cycles):
+        thinks = self._settings.idle_wakeup_seconds or self._state.goal or is_page
+        if not thinks or self._state.is_done or self._only_by_timer or (by_world and self._used_up_world_cycles):
             return
         self._armed_by_world = by_world and (self._armed_by_world or not self._armed)
         self._armed = True
@@ -315,18 +315,18 @@ class Brain:
         """Report what keeps it from thinking, once while it lasts."""
         if what not in self._told:
             self._told.add(what)
-            self._mind.note(text)
+            self._state.note(text)
 
     async def _tick(self) -> None:
         """The world is quiet: one thing is done."""
-        mind = self._mind
-        if mind.errands:
-            await self._acting.send(mind.errands.popleft())
-        elif mind.answers:
-            await self._acting.perform(mind.answers.popleft())
+        state = self._state
+        if state.errands:
+            await self._actor.send(state.errands.popleft())
+        elif state.answers:
+            await self._actor.perform(state.answers.popleft())
         elif self._cycle:
             pass
-        elif self._acting.script:
+        elif self._actor.script:
             await self._run_script()
         elif self._is_to_think:
             self._begin_cycle()
@@ -335,11 +335,11 @@ class Brain:
 
     async def _run_script(self) -> None:
         """Send the next queued command; where it fails, or was the last one, the model decides."""
-        script = self._acting.script
-        if is_failure(await self._acting.perform(script.popleft())):
+        script = self._actor.script
+        if is_failure(await self._actor.perform(script.popleft())):
             script.clear()
         elif not script:
-            await self._acting.end_script()
+            await self._actor.end_script()
         self._active_at = self._clock.monotonic()
         if not script:
             self._arm(is_page=True)
@@ -347,7 +347,7 @@ class Brain:
     async def _keep_time(self) -> None:
         wake = self._settings.idle_wakeup_seconds
         left = self._active_at + wake - self._clock.monotonic()
-        if not wake or (self._mind.plans.is_built and not self._mind.goal):
+        if not wake or (self._state.plans.is_built and not self._state.goal):
             self._show_status("waiting")
         elif left > 0:
             self._show_status("sleeping" if left <= NEAR else "ready")
@@ -356,13 +356,13 @@ class Brain:
 
     async def _wake(self) -> None:
         self._active_at = self._clock.monotonic()
-        self._mind.is_awake = True
-        await self._mind.set_goal("")
+        self._state.is_awake = True
+        await self._state.set_goal("")
         if self._settings.clear_window_on_wakeup:
-            await self._mind.kept.keep(CLEAR, self._mind.now)
+            await self._state.values.keep(CLEAR, self._state.now)
         self._wakeups += 1
         idle = self._settings.idle_wakeup_seconds
-        self._mind.see(f"Woken after {idle:g} s of quiet, for time {self._wakeups} since anything happened.", "world")
+        self._state.see(f"Woken after {idle:g} s of quiet, for time {self._wakeups} since anything happened.", "world")
         self._begin_cycle()
 
     def _show_status(self, status: Status) -> None:
@@ -372,7 +372,7 @@ class Brain:
 
     @property
     def _watches_token(self) -> bool:
-        chain, token = self._mind.chain.chain, self._mind.chain.token
+        chain, token = self._state.chain.chain, self._state.chain.token
         return token.is_away or (chain.is_orchestrator and chain.stall_seconds > 0)
 
     async def _check_stall(self) -> None:
@@ -383,26 +383,26 @@ class Brain:
             self._looked_at = now
         if not (is_time and self._watches_token):
             return
-        mind = self._mind
-        folder = folder_of(mind.character.folder.parent, mind.token_holder)
-        age = cycle_age(folder, mind.now) if folder else CycleAge()
-        stall = check_stall(mind.chain, mind.now, since_written=age.since_acted, slow_cycle=age.slow_cycle)
-        await mind.step(stall)
+        state = self._state
+        folder = folder_of(state.character.folder.parent, state.token_holder)
+        age = cycle_age(folder, state.now) if folder else CycleAge()
+        stall = check_stall(state.chain, state.now, since_written=age.since_acted, slow_cycle=age.slow_cycle)
+        await state.step(stall)
 
     # One cycle
 
     def _begin_cycle(self) -> None:
-        is_called = self._is_instructed or self._mind.is_awake
+        is_called = self._is_instructed or self._state.is_awake
         self._is_for_world = not is_called and (self._armed_by_world or self._is_for_world)
         self._asks()
         if self._agent.model.name == "offline":
             return
         if self._is_for_world:
             self._for_world.append(self._clock.monotonic())
-        window = self._mind.session_state.context
+        window = self._state.session_state.context
         if isinstance(window, RollingWindow) and not window.has_room(ROOM):
             self._summary = self._summary or asyncio.create_task(self._summarise())
-        self._acting.begin_cycle()
+        self._actor.begin_cycle()
         self._cycle = asyncio.create_task(self._think())
 
     async def _summarise(self) -> None:
@@ -416,17 +416,17 @@ class Brain:
 
     async def _think(self) -> None:
         self._show_status("thinking")
-        began, acting = self._clock.monotonic(), self._acting
-        options = TurnOptions(accept=acting.complaint, channel="moo")
-        about = {"goal": self._mind.goal}
+        began, actor = self._clock.monotonic(), self._actor
+        options = TurnOptions(accept=actor.complaint, channel="moo")
+        about = {"goal": self._state.goal}
         with trace.get_tracer("denizen").start_as_current_span("llm_cycle", attributes=about) as span:
             try:
                 result = await run_turn(self._agent, self._session, Cycle(), self._host, options)
             except ModelError as error:
-                self._mind.note(f"The model failed: {error}")
+                self._state.note(f"The model failed: {error}")
                 outcome, result = "llm_failed", RunResult("")
             else:
-                outcome = "dispatched" if acting.acted else "goal_only"
+                outcome = "dispatched" if actor.acted else "goal_only"
                 if result.stop_reason == "budget":
                     outcome = "no_budget"
                     self._report_once(
@@ -438,13 +438,13 @@ class Brain:
             counts = {conventions.INPUT_TOKENS: usage.input or 0, conventions.OUTPUT_TOKENS: usage.output or 0}
             whole = {"outcome": outcome, "tokens": usage.context, "cost_usd": usage.cost_usd or 0.0}
             span.set_attributes(whole | counts)
-        await self._mind.apply_news()
+        await self._state.apply_news()
         self._active_at = self._clock.monotonic()
         seconds = self._active_at - began
-        self._tally = self._tally.after(outcome, usage.context, usage.cost_usd or 0.0, seconds, self._mind.now)
+        self._tally = self._tally.after(outcome, usage.context, usage.cost_usd or 0.0, seconds, self._state.now)
         if outcome != "no_budget":
-            self._mind.note(f"[Cycle] duration={seconds:.1f}s tool_calls={acting.acted}")
-        await acting.pass_on()
+            self._state.note(f"[Cycle] duration={seconds:.1f}s tool_calls={actor.acted}")
+        await actor.pass_on()
         if outcome in {"llm_failed", "no_budget"}:
             self._armed, self._rests_until = True, self._active_at + RETRIES
         else:
@@ -453,10 +453,10 @@ class Brain:
 
     def _follow_up(self) -> None:
         """Think again where there is a goal and nothing was done for it, or the model fell silent before its end."""
-        acted = self._acting.acted > 0
-        self._idle_cycles = (1 if acted else self._idle_cycles + 1) if self._mind.goal else 0
-        goes_on = acted and not self._acting.awaits  # its queue does
-        if goes_on or not self._mind.goal or self._mind.is_done or self._only_by_timer:
+        acted = self._actor.acted > 0
+        self._idle_cycles = (1 if acted else self._idle_cycles + 1) if self._state.goal else 0
+        goes_on = acted and not self._actor.awaits  # its queue does
+        if goes_on or not self._state.goal or self._state.is_done or self._only_by_timer:
             return
         self._own_cycles += 1
         if self._own_cycles > OWN_CYCLES or self._idle_cycles > GOAL_ONLY + 1:
@@ -464,12 +464,12 @@ class Brain:
         if self._is_for_world and self._used_up_world_cycles:
             return
         if self._idle_cycles == GOAL_ONLY + 1:
-            self._mind.operator(NUDGE)
+            self._state.operator(NUDGE)
         self._armed = True
 
     def _asks(self) -> None:
         """The model is asked: it sees all that was to begin a cycle."""
-        if self._is_instructed or self._mind.is_awake:
+        if self._is_instructed or self._state.is_awake:
             self._own_cycles = self._idle_cycles = 0
-            self._mind.is_done = False
-        self._armed = self._armed_by_world = self._is_instructed = self._mind.is_awake = False
+            self._state.is_done = False
+        self._armed = self._armed_by_world = self._is_instructed = self._state.is_awake = False

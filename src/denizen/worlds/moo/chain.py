@@ -65,7 +65,7 @@ class ChainState(msgspec.Struct, frozen=True):
     token: TokenState = TokenState()
 
 
-class Origin(msgspec.Struct, frozen=True):
+class LineOrigin(msgspec.Struct, frozen=True):
     """Where a line comes from: when it came (POSIX seconds), and the own `command` whose output it is, if any."""
 
     at: float
@@ -94,7 +94,7 @@ NOTHING: Final = ChainActions()
 Step = tuple[ChainState, ChainActions]
 
 
-def process_server_text(state: ChainState, line: ServerLine, origin: Origin) -> Step:
+def process_server_text(state: ChainState, line: ServerLine, origin: LineOrigin) -> Step:
     """What a line changes. It is called with every line, own commands' output too, before the model sees it."""
     if mail := _MAIL.match(line.text):
         return state, _mail(mail, line, origin)
@@ -245,7 +245,7 @@ def _page_again(state: ChainState, at: float) -> Step:
     return state, ChainActions([_page(state, holder, "go")], thought=f"{holder} is told again that it has the token.")
 
 
-def _mail(mail: re.Match[str], line: ServerLine, origin: Origin) -> ChainActions:
+def _mail(mail: re.Match[str], line: ServerLine, origin: LineOrigin) -> ChainActions:
     """Mail is never shown as a line: what `check_inbox` gives is remembered, what anybody may have written is not."""
     if not _READS_MAIL.match(origin.command):
         return ChainActions(hides=True, forged=f"{line.talker or 'Somebody'} wrote as if mail had come: {line.text}")

@@ -9,14 +9,14 @@ from typing import Any, Self
 
 import msgspec
 
-from denizen.worlds.moo.attribution import Attribution, Timing
+from denizen.worlds.moo.attribution import Attribution, OutputTiming
 from denizen.worlds.moo.lines import LineReader, Markers, Passage
 from denizen.worlds.moo.negotiation import Negotiator, gmcp_said, server_status
 from denizen.worlds.moo.quoting import one_line
-from denizen.worlds.moo.server_text import Output, Room, ServerLine
-from denizen.worlds.moo.signing_in import asks_for, refusal
+from denizen.worlds.moo.server_text import CommandOutput, Room, ServerLine
+from denizen.worlds.moo.sign_in import asks_for, refusal
 from denizen.worlds.moo.speech import message_of
-from denizen.worlds.moo.telnet import Event, Option, PromptMark, Subnegotiation, TelnetParser, Text
+from denizen.worlds.moo.telnet import Event, Option, PromptMark, Subnegotiation, TelnetParser, TelnetText
 from denizen.worlds.moo.token_pages import avatar
 from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, address_of, open_stream
 
@@ -32,7 +32,7 @@ _ASKED = "it asked something that only a person at a terminal can answer, and wa
 _CANCEL = b"\x03"
 
 
-class Lines:
+class LineQueue:
     """The lines that no command asked for, in order, until the connection is over. Waiting may be cancelled."""
 
     def __init__(self) -> None:
@@ -52,11 +52,11 @@ class Lines:
         return line
 
 
-class Connection:
+class MooConnection:
     """Signed in; `connected` makes one. Once it is lost, `request` answers at once with a problem, and `lines` end."""
 
-    def __init__(self, stream: Stream, server: Server, timing: Timing) -> None:
-        self.lines = Lines()
+    def __init__(self, stream: Stream, server: Server, timing: OutputTiming) -> None:
+        self.lines = LineQueue()
         self.gmcp: dict[str, Any] = {}
         """The last value of each package."""
         self.status: dict[str, str] = {}
@@ -89,7 +89,7 @@ class Connection:
         """The name that others see; the user's, where the server doesn't tell."""
         return self._attribution.name
 
-    async def request(self, command: str) -> Output:
+    async def request(self, command: str) -> CommandOutput:
         """Send one command, and give its output once it is whole. Those of other callers wait their turn.
 
         Line breaks in it become spaces. A time-out or a lost connection is the output's `problem`.
@@ -101,12 +101,12 @@ class Connection:
             if self._attribution.owed:
                 self._stream.writer.close()
             if self._attribution.owed or self.is_lost:
-                return Output(command, problem=_CLOSED if self.is_lost else _STUCK)
+                return CommandOutput(command, problem=_CLOSED if self.is_lost else _STUCK)
             self._attribution.sent(command, self._now)
             self._write(f"{command}\n".encode(errors="replace"))
             return await self._output()
 
-    async def _output(self) -> Output:
+    async def _output(self) -> CommandOutput:
         """The output of the command in flight."""
         try:
             await self._wait(lambda: bool(self._attribution.outputs))
@@ -156,7 +156,7 @@ class Connection:
             if reply := self._negotiator.answer(event):
                 self._write(reply)
             self._event(event)
-            if self._attribution.is_signing_in and self._attribution.echoes and not isinstance(event, Text):
+            if self._attribution.is_signing_in and self._attribution.echoes and not isinstance(event, TelnetText):
                 self._attribution.marks_prompts = True  # over SSH, only DjangoMOO speaks telnet
         if self._reader.is_at_prompt and not self._attribution.marks_prompts:
             self._passages(self._reader.prompt())
@@ -165,7 +165,7 @@ class Connection:
 
     def _event(self, event: Event) -> None:
         match event:
-            case Text(data):
+            case TelnetText(data):
                 self._passages(self._reader.feed(data))
                 if self._attribution.frames and self._reader.holds_question and not self._has_cancelled:
                     self._has_cancelled = True
@@ -258,9 +258,9 @@ class Connection:
         attribution.tell(line.replace(secret, "***") for line in said if any(map(str.isalnum, line)))
         self._publish()
 
-    async def _set_up(self) -> Output:
+    async def _set_up(self) -> CommandOutput:
         """Have output framed. The settings take effect some time after their prompt: so until markers arrive."""
-        markers, look = self._markers, Output("")
+        markers, look = self._markers, CommandOutput("")
         settings = f"OUTPUTPREFIX {markers.start}; OUTPUTSUFFIX {markers.end}; PREFIX {markers.printed}"
         for _ in range(TRIES):
             await self.request(f"a11y quiet on; {settings}; SUFFIX {markers.printed_end}")
@@ -282,10 +282,10 @@ class Connection:
 
 
 @asynccontextmanager
-async def connected(server: Server, home: Path, timing: Timing | None = None) -> AsyncGenerator[Connection]:
+async def connected(server: Server, home: Path, timing: OutputTiming | None = None) -> AsyncGenerator[MooConnection]:
     """Sign in, for as long as the context lasts. Raises what `open_stream` does, and ServerUnreachable."""
     async with open_stream(server, home) as stream:
-        connection = Connection(stream, server, timing or Timing())
+        connection = MooConnection(stream, server, timing or OutputTiming())
         receiving = asyncio.create_task(connection.receive())
         try:
             await connection.sign_in()

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 
 from denizen.events import LlmEnd, LlmStart, Notice, Retry, RunEvent, ToolEnd, ToolStart
 from denizen.ports import Answer, Ask, Control, Stop
-from denizen.worlds.moo.acting import Acting
+from denizen.worlds.moo.tool_actor import ToolActor
 
 
 class CycleHost:
     """The turn's host: nobody is there to be asked."""
 
-    def __init__(self, acting: Acting, asks: Callable[[], None], tell: Callable[[str], None]) -> None:
-        self._acting = acting
+    def __init__(self, actor: ToolActor, asks: Callable[[], None], tell: Callable[[str], None]) -> None:
+        self._actor = actor
         self._asks = asks
         self._tell = tell
         self._is_calling = False
@@ -27,11 +27,11 @@ class CycleHost:
             case ToolStart():
                 self._is_calling = True
             case LlmEnd():
-                self._acting.replied()
+                self._actor.replied()
                 self._has_acted.set()
             case ToolEnd():
                 self._is_calling = False
-                self._acting.ran(event)
+                self._actor.ran(event)
                 self._has_acted.set()
             case Notice(text=text, level="warning" | "error"):
                 self._tell(text)
@@ -40,7 +40,7 @@ class CycleHost:
 
     def controls(self) -> Sequence[Control]:
         """A stop, once the cycle is to end; a call that runs isn't cut short."""
-        return [Stop()] if self._acting.is_over and not self._is_calling else []
+        return [Stop()] if self._actor.is_over and not self._is_calling else []
 
     async def changed(self) -> None:
         """Return once the cycle is to end: a reply or a result says so."""

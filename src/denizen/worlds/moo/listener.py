@@ -66,7 +66,7 @@ class Facts(msgspec.Struct, frozen=True):
     tally: Tally = Tally()
 
 
-class Listener(Protocol):
+class CharacterListener(Protocol):
     """Hears what happens, as it does; it must be quick, and raise nothing."""
 
     def status(self, status: Status) -> None:

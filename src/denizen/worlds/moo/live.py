@@ -9,7 +9,7 @@ import msgspec
 
 from denizen.config.home import places
 from denizen.runtime.clock import BackOff, Clock
-from denizen.worlds.moo.attribution import Timing
+from denizen.worlds.moo.attribution import OutputTiming
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.connection import connected
 from denizen.worlds.moo.folder import AgentFolder
@@ -29,7 +29,7 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
     reached in all attempts.
     """
     home, _ = places(folder.loaded.config)
-    timing = Timing(timeout=folder.settings.command_timeout)
+    timing = OutputTiming(timeout=folder.settings.command_timeout)
     server = msgspec.convert(folder.settings, Server, from_attributes=True)
     server = msgspec.structs.replace(server, password=folder.password)
     failures = 0

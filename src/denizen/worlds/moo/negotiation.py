@@ -5,7 +5,16 @@ from typing import Any
 
 import msgspec
 
-from denizen.worlds.moo.telnet import Event, Option, PromptMark, Request, Subnegotiation, Verb, request, subnegotiation
+from denizen.worlds.moo.telnet import (
+    Event,
+    Option,
+    OptionRequest,
+    PromptMark,
+    Subnegotiation,
+    Verb,
+    request,
+    subnegotiation,
+)
 
 CLIENT, TERMINAL = "denizen", "XTERM-256COLOR"
 MTTS = 77
@@ -38,7 +47,7 @@ class Negotiator:
     def __init__(self) -> None:
         self.ours: set[int] = set()
         self.theirs: set[int] = set()
-        self._refused: set[Request] = set()
+        self._refused: set[OptionRequest] = set()
         self._postponed: set[int] = set()
         self._prompted = False
         self._terminal_asked = 0
@@ -46,7 +55,7 @@ class Negotiator:
     def answer(self, event: Event) -> bytes:
         """The bytes to send in reply."""
         match event:
-            case Request():
+            case OptionRequest():
                 return self._request(event)
             case Subnegotiation():
                 return self._subnegotiation(event)
@@ -57,7 +66,7 @@ class Negotiator:
             case _:
                 return b""
 
-    def _request(self, asked: Request) -> bytes:
+    def _request(self, asked: OptionRequest) -> bytes:
         option = asked.option
         match asked.verb:
             case Verb.WILL if option not in _THEIRS:
@@ -84,7 +93,7 @@ class Negotiator:
         self.theirs.add(option)
         return request(Verb.DO, option) + _first_demand(option)
 
-    def _refuse(self, asked: Request, verb: Verb) -> bytes:
+    def _refuse(self, asked: OptionRequest, verb: Verb) -> bytes:
         if asked in self._refused:
             return b""
         self._refused.add(asked)

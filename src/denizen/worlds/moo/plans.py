@@ -11,9 +11,9 @@ from typing import Final
 
 from denizen.config.files import as_text, read_settings, write_private
 from denizen.errors import ConfigError
-from denizen.worlds.moo.kept import IS_BUILT, PLAN, SUMMARY, Kept
-from denizen.worlds.moo.server_text import Output
+from denizen.worlds.moo.server_text import CommandOutput
 from denizen.worlds.moo.session_log import BUILT
+from denizen.worlds.moo.session_values import IS_BUILT, PLAN, SUMMARY, SessionValues
 
 BUILDS: Final = "builds"
 TRAVERSAL: Final = "traversal_plan.txt"
@@ -75,7 +75,7 @@ def load_plan(folder: Path, *, visits: bool) -> list[str]:
     return left if visits else [room for room in planned if room in left]
 
 
-def plan_after(plan: Sequence[str], output: Output, *, is_loaded: bool = False) -> list[str]:
+def plan_after(plan: Sequence[str], output: CommandOutput, *, is_loaded: bool = False) -> list[str]:
     """The plan after a command: without the room that it built; or the rooms that it divined.
 
     What was divined replaces no plan but one that is empty or `is_loaded` from disk.
@@ -119,21 +119,21 @@ class Plans:
     `note` tells of what becomes of it; where the disk refuses, of that, and the agent goes on.
     """
 
-    def __init__(self, folder: Path, kept: Kept, note: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, values: SessionValues, note: Callable[[str], None]) -> None:
         self._folder = folder
-        self._kept = kept
+        self._values = values
         self._note = note
         self._is_loaded = False
 
     @property
     def rooms(self) -> list[str]:
         """The rooms that are left to visit or to build."""
-        return self._kept.get(PLAN, list[str]) or []
+        return self._values.get(PLAN, list[str]) or []
 
     @property
     def is_built(self) -> bool:
         """Whether all rooms of a plan were built, and there is no other yet."""
-        return self._kept.get(IS_BUILT, bool) or False
+        return self._values.get(IS_BUILT, bool) or False
 
     async def begin(self, *, visits: bool) -> None:
         """Take up what the last run left (`load_plan`). Raises ConfigError."""
@@ -148,7 +148,7 @@ class Plans:
             return
         self._save(lambda: save_build_plan(self._folder, text, at))
         await self.change(rooms)
-        await self._kept.keep(SUMMARY, BUILDING.format(", ".join(rooms)))
+        await self._values.keep(SUMMARY, BUILDING.format(", ".join(rooms)))
 
     async def change(self, rooms: Sequence[str]) -> None:
         """Follow another plan from now on."""
@@ -156,7 +156,7 @@ class Plans:
         self._save(lambda: save_traversal_plan(self._folder, rooms))
         self._is_loaded = False
 
-    async def advance(self, output: Output) -> None:
+    async def advance(self, output: CommandOutput) -> None:
         """Take up what a command has built or divined."""
         before = self.rooms
         after = plan_after(before, output, is_loaded=self._is_loaded)
@@ -164,12 +164,12 @@ class Plans:
             return
         await self.change(after)
         if not after:
-            await self._kept.keep(IS_BUILT, True)
+            await self._values.keep(IS_BUILT, True)
             self._note(BUILT)
 
     async def _keep(self, rooms: Sequence[str]) -> None:
-        await self._kept.keep(PLAN, [*rooms])
-        await self._kept.keep(IS_BUILT, False)
+        await self._values.keep(PLAN, [*rooms])
+        await self._values.keep(IS_BUILT, False)
 
     def _save(self, save: Callable[[], None]) -> None:
         try:

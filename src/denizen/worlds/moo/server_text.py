@@ -26,7 +26,7 @@ class ServerLine(msgspec.Struct, frozen=True):
         return bool(self.channel) or self.is_written or not self.is_unproven
 
 
-class Output(msgspec.Struct, frozen=True):
+class CommandOutput(msgspec.Struct, frozen=True):
     """What one command gave: its own lines, in order, those that come after the prompt included.
 
     `problem` says why it is incomplete: a time-out, a lost connection; empty: it is whole.

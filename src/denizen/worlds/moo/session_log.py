@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from denizen.text.special_tokens import scrub
-from denizen.worlds.moo.listener import Facts, Kind, Listener, Status, slow_cycle
+from denizen.worlds.moo.listener import CharacterListener, Facts, Kind, Status, slow_cycle
 
 LOGS: Final = "logs"
 LAST: Final = 40
@@ -52,7 +52,7 @@ class SessionLog:
     """
 
     def __init__(
-        self, listener: Listener, folder: Path, now: Callable[[], datetime], redact: Callable[[str], str]
+        self, listener: CharacterListener, folder: Path, now: Callable[[], datetime], redact: Callable[[str], str]
     ) -> None:
         self._listener = listener
         self._logs = folder / LOGS

@@ -21,7 +21,7 @@ _CONNECTED = re.compile(r"#\d+ \((?P<name>.{1,60})\) has (?:dis)?connected\.$")
 _PRESENCE = re.compile(rf"{_CONNECTED.pattern}|(?P<names>[^()]{{1,200}}) (?:is|are) here\.$")
 
 
-class Message(msgspec.Struct, frozen=True):
+class SpokenMessage(msgspec.Struct, frozen=True):
     """Something said, as GMCP tells it: whole, and from its true talker."""
 
     channel: str
@@ -57,7 +57,7 @@ class Message(msgspec.Struct, frozen=True):
         return any(line.startswith((start, "They page, ")) for line in passage.lines)
 
 
-def message_of(value: Any) -> Message | None:
+def message_of(value: Any) -> SpokenMessage | None:
     """The message in a value of Comm.Channel.Text; None: there is none."""
     if not isinstance(value, dict):
         return None
@@ -65,7 +65,7 @@ def message_of(value: Any) -> Message | None:
     if not all(isinstance(field, str) for field in fields):
         return None
     channel, talker, text = map(str, fields)
-    return Message(channel, talker, unescaped(one_line(plain(text.encode()))))
+    return SpokenMessage(channel, talker, unescaped(one_line(plain(text.encode()))))
 
 
 def looks_spoken(line: str) -> bool:

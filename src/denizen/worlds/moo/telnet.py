@@ -34,7 +34,7 @@ class Option(IntEnum):
     GMCP = 201
 
 
-class Text(msgspec.Struct, frozen=True):
+class TelnetText(msgspec.Struct, frozen=True):
     """Bytes of the text itself."""
 
     data: bytes
@@ -44,7 +44,7 @@ class PromptMark(msgspec.Struct, frozen=True):
     """The server has written a prompt and waits for a line (GA or EOR)."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class OptionRequest(msgspec.Struct, frozen=True):
     """One side's word on an option: WILL, WONT, DO or DONT."""
 
     verb: int
@@ -58,7 +58,7 @@ class Subnegotiation(msgspec.Struct, frozen=True):
     data: bytes
 
 
-Event = Text | PromptMark | Request | Subnegotiation
+Event = TelnetText | PromptMark | OptionRequest | Subnegotiation
 
 
 class TelnetParser:
@@ -77,7 +77,7 @@ class TelnetParser:
             if held[at] != IAC:
                 mark = held.find(IAC, at)
                 end = len(held) if mark < 0 else mark
-                yield Text(bytes(held[at:end]))
+                yield TelnetText(bytes(held[at:end]))
             else:
                 end, event = self._command(at)
                 if not end:
@@ -99,11 +99,11 @@ class TelnetParser:
             case Verb.SB:
                 return self._subnegotiation(at)
             case Verb.WILL | Verb.WONT | Verb.DO | Verb.DONT as verb:
-                return (at + 3, Request(verb, held[at + 2])) if len(held) > at + 2 else (0, None)
+                return (at + 3, OptionRequest(verb, held[at + 2])) if len(held) > at + 2 else (0, None)
             case Verb.GA | Verb.EOR:
                 return at + 2, PromptMark()
             case verb:
-                return at + 2, Text(b"\xff") if verb == IAC else None
+                return at + 2, TelnetText(b"\xff") if verb == IAC else None
 
     def _subnegotiation(self, at: int) -> tuple[int, Event | None]:
         held, mark = self._held, max(at + 2, self._searched)

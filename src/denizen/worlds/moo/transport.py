@@ -37,14 +37,14 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     login: tuple[str, ...] = ("connect {user} {password}",)
 
 
-class Reader(Protocol):
+class ByteReader(Protocol):
     """The incoming half."""
 
     async def read(self, n: int = -1, /) -> bytes:
         """Some bytes, at most `n`; none: the server has closed."""
 
 
-class Writer(Protocol):
+class ByteWriter(Protocol):
     """The outgoing half."""
 
     def write(self, data: bytes, /) -> None:
@@ -57,8 +57,8 @@ class Writer(Protocol):
 class Stream(msgspec.Struct, frozen=True):
     """An open connection; `greeting` is what an SSH server said before it let us in."""
 
-    reader: Reader
-    writer: Writer
+    reader: ByteReader
+    writer: ByteWriter
     greeting: str = ""
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from denizen.worlds.moo.sending import is_error, is_failure
-from denizen.worlds.moo.server_text import Output
+from denizen.worlds.moo.command_sender import is_error, is_failure
+from denizen.worlds.moo.server_text import CommandOutput
 
 FAILED = """\
 PermissionError: #34 (Mason) is not allowed to 'write' on #31 (The Agency)
@@ -45,6 +45,6 @@ def test_what_was_done_or_is_seen_is_none(line: str) -> None:
 
 
 def test_a_command_failed_if_any_line_says_so_or_it_is_incomplete() -> None:
-    assert is_failure(Output("look", ["The Library", "Huh? I don't understand that command."]))
-    assert is_failure(Output("look", ["The Library"], "no prompt came"))
-    assert not is_failure(Output("look", ["The Library"]))
+    assert is_failure(CommandOutput("look", ["The Library", "Huh? I don't understand that command."]))
+    assert is_failure(CommandOutput("look", ["The Library"], "no prompt came"))
+    assert not is_failure(CommandOutput("look", ["The Library"]))

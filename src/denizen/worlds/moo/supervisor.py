@@ -10,7 +10,7 @@ from denizen.errors import ConfigError, DenizenError
 from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.moo.folder import AgentFolder
 from denizen.worlds.moo.group import AgentState, Group
-from denizen.worlds.moo.listener import Facts, Kind, Listener, Status, Tally
+from denizen.worlds.moo.listener import CharacterListener, Facts, Kind, Status, Tally
 from denizen.worlds.moo.live import unless
 from denizen.worlds.moo.token_pages import avatar
 
@@ -27,7 +27,7 @@ class Seat:
     `instruct` hands an operator's instruction over; `settled` is set once the agent has signed in, or fallen.
     """
 
-    def __init__(self, group: Group, folder: AgentFolder, shown: Listener, clock: Clock) -> None:
+    def __init__(self, group: Group, folder: AgentFolder, shown: CharacterListener, clock: Clock) -> None:
         self.folder = folder
         self.restarts = group.settings.restarts
         self.settled = asyncio.Event()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable
 from typing import Protocol
 
 from denizen.runtime.clock import Clock
-from denizen.worlds.moo.server_text import Output, Room, ServerLine
+from denizen.worlds.moo.server_text import CommandOutput, Room, ServerLine
 
 LAST = 8
 """Commands that are looked at for repetition."""
@@ -27,7 +27,7 @@ _ERROR = re.compile(
 _TELEPORT = re.compile(r'(?i)@?teleport\s+"?(?P<to>[^"]+?)"?\s*$')
 
 
-class World(Protocol):
+class WorldConnection(Protocol):
     """A connection to a world, as an agent sees it."""
 
     @property
@@ -50,15 +50,15 @@ class World(Protocol):
     def is_lost(self) -> bool:
         """Whether the connection is over."""
 
-    async def request(self, command: str) -> Output:
+    async def request(self, command: str) -> CommandOutput:
         """Send one command, and give its output once it is whole, or has a `problem`."""
 
 
-class Sender:
+class CommandSender:
     """Sends commands, at most `rate` a second, to whatever `world` there is."""
 
     def __init__(self, clock: Clock, rate: float) -> None:
-        self.world: World | None = None
+        self.world: WorldConnection | None = None
         self._clock = clock
         self._interval = 1 / rate
         self._next_at = 0.0
@@ -79,12 +79,12 @@ class Sender:
         """Whether what comes without a talker is nobody's words."""
         return self.world is not None and self.world.names_talkers
 
-    async def send(self, command: str) -> Output:
+    async def send(self, command: str) -> CommandOutput:
         """The command's output, once it was its turn; that of a teleport to where the agent is says so, unsent."""
         if self.world is None or self.world.is_lost:
-            return Output(command, problem="not sent: the connection is lost")
+            return CommandOutput(command, problem="not sent: the connection is lost")
         if here := already_there(command, self.world.room):
-            return Output(command, [f"You are in {here.name} (#{here.num}) already; the command was not sent."])
+            return CommandOutput(command, [f"You are in {here.name} (#{here.num}) already; the command was not sent."])
         wait = self._next_at - self._clock.monotonic()
         self._next_at = max(self._next_at, self._clock.monotonic()) + self._interval
         if wait > 0:
@@ -107,7 +107,7 @@ def is_error(line: str) -> bool:
     return _ERROR.match(line) is not None
 
 
-def is_failure(output: Output) -> bool:
+def is_failure(output: CommandOutput) -> bool:
     """Whether a command failed: any line of its output says so, or it is incomplete."""
     return bool(output.problem) or any(map(is_error, output.lines))
 

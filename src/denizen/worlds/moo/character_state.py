@@ -1,4 +1,4 @@
-"""What an agent has in mind: what it sees goes through chain and rules into its window; goal and plan are kept."""
+"""The state of a character: what it sees goes through chain and rules into its window; goal and plan are kept."""
 
 from collections import deque
 from typing import Literal
@@ -11,39 +11,39 @@ from denizen.ports import Session, WorldLine
 from denizen.worlds.moo.chain import (
     ChainActions,
     ChainState,
-    Origin,
+    LineOrigin,
     Step,
     TokenState,
     done_refusal,
     process_server_text,
 )
 from denizen.worlds.moo.character import Character
-from denizen.worlds.moo.kept import CHAIN, GOAL, SUMMARY, Kept
-from denizen.worlds.moo.listener import Kind, Listener
+from denizen.worlds.moo.listener import CharacterListener, Kind
 from denizen.worlds.moo.plans import Plans
 from denizen.worlds.moo.server_text import ServerLine
+from denizen.worlds.moo.session_values import CHAIN, GOAL, SUMMARY, SessionValues
 from denizen.worlds.moo.token_pages import Chain
 
 Speaker = Literal["world", "player", "self", "operator"]
 """Who said a line."""
 
 
-class Mind:
+class CharacterState:
     """What the loop and the tools of an agent share.
 
     `errands` are commands of the chain, `answers` those of rules; `is_awake`: a cycle is to begin, whatever was done
     before; `is_done`: the model has said so, and there is nothing to think about until it is woken.
     """
 
-    def __init__(self, agent: AgentRecord, session: Session, character: Character, listener: Listener) -> None:
+    def __init__(self, agent: AgentRecord, session: Session, character: Character, listener: CharacterListener) -> None:
         self.session_state = state_of(agent, session)
         self.character = character
-        self.kept = Kept(session, self.session_state)
+        self.values = SessionValues(session, self.session_state)
         own = character.settings
         chain = Chain.of(own.user, own.token_chain, own.foreman, own.chain_secret, own.stall_timeout_seconds)
-        token = self.kept.get(CHAIN, TokenState) if chain.members else None
+        token = self.values.get(CHAIN, TokenState) if chain.members else None
         self.chain = ChainState(chain, token or TokenState())
-        self.plans = Plans(character.folder, self.kept, self.note)
+        self.plans = Plans(character.folder, self.values, self.note)
         self.listener = listener
         self.errands: deque[str] = deque()
         self.answers: deque[str] = deque()
@@ -53,7 +53,7 @@ class Mind:
     @property
     def goal(self) -> str:
         """What it is about to do."""
-        return self.kept.get(GOAL, str) or ""
+        return self.values.get(GOAL, str) or ""
 
     @property
     def now(self) -> float:
@@ -84,13 +84,13 @@ class Mind:
 
     async def hear(self, line: ServerLine, command: str = "") -> bool:
         """Let the chain look at a line, of the output of `command` where that is one; whether the model may see it."""
-        actions = await self.step(process_server_text(self.chain, line, Origin(self.now, command)))
+        actions = await self.step(process_server_text(self.chain, line, LineOrigin(self.now, command)))
         return not actions.hides
 
     async def step(self, step: Step) -> ChainActions:
         """Keep what is known of the token, and do what follows from it."""
         self.chain, actions = step
-        await self.kept.keep(CHAIN, msgspec.to_builtins(self.chain.token))
+        await self.values.keep(CHAIN, msgspec.to_builtins(self.chain.token))
         if actions.thought:
             self.note(f"[Chain] {actions.thought}")
         if actions.forged:
@@ -110,17 +110,17 @@ class Mind:
         """Keep a goal; empty: there is none any more."""
         if goal and goal != self.goal:
             self.tell("goal", f"[Goal] {goal}")
-        await self.kept.keep(GOAL, goal)
+        await self.values.keep(GOAL, goal)
 
     async def remember(self, text: str) -> None:
         """Add to the summary of what the window doesn't show any more."""
-        before = self.kept.get(SUMMARY, str) or ""
+        before = self.values.get(SUMMARY, str) or ""
         if text not in before.splitlines():
-            await self.kept.keep(SUMMARY, f"{before}\n{text}".strip())
+            await self.values.keep(SUMMARY, f"{before}\n{text}".strip())
 
     async def apply_news(self) -> None:
         """Do what the model's directives say, in their order."""
-        for entry in self.kept.news():
+        for entry in self.values.news():
             match entry.name:
                 case "goal":
                     self.tell("goal", f"[Goal] {entry.value}")

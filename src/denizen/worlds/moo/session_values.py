@@ -1,4 +1,4 @@
-"""What outlives the process of what an agent has in mind: `state` entries of its session."""
+"""The values that outlive a character's process: `state` entries of its session."""
 
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ CHAIN, RUN, CLEAR, IS_BUILT = "chain", "run", "clear_window", "plan_is_built"
 rooms of the plan are built."""
 
 
-class Kept:
+class SessionValues:
     """The values of a session's `state` entries: of each name the last one counts, the model's own included."""
 
     def __init__(self, session: Session, state: SessionState) -> None:

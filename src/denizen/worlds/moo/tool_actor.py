@@ -10,22 +10,24 @@ from denizen.errors import ToolRefused
 from denizen.events import ToolEnd
 from denizen.messages import Text, ToolResult
 from denizen.worlds.moo.chain import CRITICAL, NOTHING, done_refusal, pass_on, process_command, process_unsent
-from denizen.worlds.moo.mind import Mind
-from denizen.worlds.moo.sending import Sender, is_error, is_failure
-from denizen.worlds.moo.server_text import Output, ServerLine
+from denizen.worlds.moo.character_state import CharacterState
+from denizen.worlds.moo.command_sender import CommandSender, is_error, is_failure
+from denizen.worlds.moo.server_text import CommandOutput, ServerLine
 from denizen.worlds.moo.settings import MooSettings
 
 EMPTY = "Your reply was empty. Act with a call, or say in a line why not."
 REPEATED = "You have sent `{}` three times. Do something else, or call done."
 
 
-class Acting:
+class ToolActor:
     """The actor of an agent's tools. `acted` counts the calls of a cycle, `is_over` says that it is to end."""
 
-    def __init__(self, mind: Mind, sender: Sender, settings: MooSettings, *, calls_natively: bool) -> None:
+    def __init__(
+        self, state: CharacterState, sender: CommandSender, settings: MooSettings, *, calls_natively: bool
+    ) -> None:
         self.awaits = settings.acting == "awaited" or (calls_natively and not settings.acting)
         self.script: deque[str] = deque()
-        self._mind = mind
+        self._state = state
         self._sender = sender
         self._settings = settings
         self.begin_cycle()
@@ -33,11 +35,11 @@ class Acting:
     def begin_cycle(self) -> None:
         """Begin to count; what is still queued is dropped, as the model thinks anew."""
         if self.script:
-            self._mind.note(f"Not sent any more: {' | '.join(self.script)}")
+            self._state.note(f"Not sent any more: {' | '.join(self.script)}")
             self.script.clear()
         self.acted = 0
         self.is_over = False
-        self._had_token = self._mind.chain.token.holds
+        self._had_token = self._state.chain.token.holds
         self._last_words: str | None = None
         self._asked_again = 0
         self._begin_reply(())
@@ -52,23 +54,23 @@ class Acting:
 
     def replied(self) -> None:
         """The model has replied."""
-        intent = self._mind.session_state.intent
+        intent = self._state.session_state.intent
         if words := intent.reply.strip():
-            self._mind.tell("thought", words)
+            self._state.tell("thought", words)
         self._begin_reply([(call.name, call.args) for call in intent.calls])
-        if not self._mind.goal and any(call.id.startswith(BARE) for call in intent.calls):
+        if not self._state.goal and any(call.id.startswith(BARE) for call in intent.calls):
             self.is_over = True  # mere words, and nothing to do
 
     def ran(self, event: ToolEnd) -> None:
         """A call has its result; a reply whose calls were all refused unseen can't be carried out."""
         self._refused += event.is_error and not self._called
-        if self._refused == len(self._mind.session_state.intent.calls):
+        if self._refused == len(self._state.session_state.intent.calls):
             self._asked_again += 1
             self.is_over |= self._asked_again > self._settings.structured_output_retries
 
     async def complaint(self, text: str) -> str:
         """What is wrong with a reply that would end the cycle; empty: nothing is."""
-        intent = self._mind.session_state.intent
+        intent = self._state.session_state.intent
         may_ask = self._asked_again < self._settings.structured_output_retries
         if text.strip() or intent.calls or intent.directives or not may_ask:
             return ""
@@ -103,18 +105,18 @@ class Acting:
         if self.script:
             self._last_words = summary
             return self.result("queued")
-        if refusal := done_refusal(self._mind.chain):
-            await self._mind.set_goal(refusal)
+        if refusal := done_refusal(self._state.chain):
+            await self._state.set_goal(refusal)
             raise ToolRefused(refusal)
-        self._mind.is_done = self.is_over = True
-        self._mind.is_awake = False
-        self._mind.tell("goal", f"[Done] {summary}")
-        await self._mind.set_goal("")
+        self._state.is_done = self.is_over = True
+        self._state.is_awake = False
+        self._state.tell("goal", f"[Done] {summary}")
+        await self._state.set_goal("")
         return ToolResult("", "", [Text("done")], ends_turn=True)
 
     async def end_script(self) -> None:
         """All that was queued is sent; a page that was missing for the model's DONE may have been."""
-        if self._mind.goal.startswith(CRITICAL.partition("{")[0]) and not done_refusal(self._mind.chain):
+        if self._state.goal.startswith(CRITICAL.partition("{")[0]) and not done_refusal(self._state.chain):
             self._last_words = self._last_words or ""
         if self._last_words is not None:
             with suppress(ToolRefused):  # its reason is the goal now
@@ -124,17 +126,17 @@ class Acting:
     async def pass_on(self) -> None:
         """End the turn of who had the token, where the cycle has used up its calls and all of them are sent."""
         is_used_up = self.acted >= self._settings.tool_calls_per_cycle and not self.script
-        if is_used_up and (self._had_token or self._mind.chain.token.holds):
-            await self._mind.step(pass_on(self._mind.chain))
-            await self._mind.set_goal("")
-            self._mind.is_done = True
+        if is_used_up and (self._had_token or self._state.chain.token.holds):
+            await self._state.step(pass_on(self._state.chain))
+            await self._state.set_goal("")
+            self._state.is_done = True
 
     async def _carry_out(self, commands: Sequence[str]) -> ToolResult:
         """Send the commands of a call, until one fails."""
         lines: list[str] = []
         for number, command in enumerate(commands, 1):
             output = await self.perform(command, in_result=True)
-            lines += [as_shown(self._mind.cut(line)) for line in output.lines]
+            lines += [as_shown(self._state.cut(line)) for line in output.lines]
             lines += [f"({output.problem})"] if output.problem else []
             if is_failure(output):
                 left = len(commands) - number
@@ -142,32 +144,32 @@ class Acting:
                 return self.result("\n".join(lines), is_error=True)
         return self.result("\n".join(lines) or "(done; the world said nothing)")
 
-    async def perform(self, command: str, *, in_result: bool = False) -> Output:
+    async def perform(self, command: str, *, in_result: bool = False) -> CommandOutput:
         """Send a command of the model's, unless it would pass the token."""
         try:
-            chain, command = process_command(self._mind.chain, command)
+            chain, command = process_command(self._state.chain, command)
         except ToolRefused as why:
-            self._mind.note(f"{command}: not sent: {why}")
-            self._mind.see(f"Not sent: `{command}`: {why}", "world", in_result=in_result)
-            return Output(command, problem=f"not sent: {why}")
-        await self._mind.step((chain, NOTHING))
+            self._state.note(f"{command}: not sent: {why}")
+            self._state.see(f"Not sent: `{command}`: {why}", "world", in_result=in_result)
+            return CommandOutput(command, problem=f"not sent: {why}")
+        await self._state.step((chain, NOTHING))
         if self._sender.repeats(command):
-            self._mind.operator(REPEATED.format(command))
+            self._state.operator(REPEATED.format(command))
         return await self.send(command, in_result=in_result)
 
-    async def send(self, command: str, *, in_result: bool = False) -> Output:
+    async def send(self, command: str, *, in_result: bool = False) -> CommandOutput:
         """Send a command; its output, as far as the model may see it."""
-        mind = self._mind
-        mind.tell("action", command)
-        mind.see(command, "self", in_result=in_result)
+        state = self._state
+        state.tell("action", command)
+        state.see(command, "self", in_result=in_result)
         output = await self._sender.send(command)
-        await mind.plans.advance(output)
-        lines = [line for line in output.lines if await mind.hear(ServerLine(line), command)]
+        await state.plans.advance(output)
+        lines = [line for line in output.lines if await state.hear(ServerLine(line), command)]
         for line in lines:
-            mind.tell("server_error" if is_error(line) else "server", line)
-            mind.see(line, "world" if self._sender.names_talkers else "player", in_result=in_result)
+            state.tell("server_error" if is_error(line) else "server", line)
+            state.see(line, "world" if self._sender.names_talkers else "player", in_result=in_result)
         if output.problem:
-            await mind.step((process_unsent(mind.chain, command), NOTHING))
-            mind.note(f"{command}: {output.problem}")
+            await state.step((process_unsent(state.chain, command), NOTHING))
+            state.note(f"{command}: {output.problem}")
             self.is_over |= not self._sender.is_connected
-        return Output(command, lines, output.problem)
+        return CommandOutput(command, lines, output.problem)
