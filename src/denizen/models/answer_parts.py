@@ -1,11 +1,31 @@
 """The parts of an answer that has words and thoughts in pieces, one run of them after the other, and calls between."""
 
-from collections.abc import Sequence
-from typing import Protocol
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol
 
-from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd
-from denizen.messages import AssistantPart, Opaque, Text, Thinking
-from denizen.models.failures import Origin
+import msgspec
+
+from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd, ToolCallDelta, ToolCallEnd
+from denizen.messages import AssistantMessage, AssistantPart, Opaque, Text, Thinking, ToolCall
+from denizen.models.failures import ModelIdentity
+
+_WORD: Final = re.compile(r"\S+\s*|\s+")
+
+
+def events_of(message: AssistantMessage) -> Iterator[StreamEvent]:
+    """The events of a whole message, as if it had streamed word by word."""
+    for part in message.content:
+        match part:
+            case Text(text):
+                yield from map(TextDelta, _WORD.findall(text))
+                yield TextEnd(text)
+            case Thinking(text=text):
+                yield from map(ThinkingDelta, _WORD.findall(text))
+                yield ThinkingEnd(text)
+            case ToolCall(id=id, name=name, args=args):
+                yield ToolCallDelta(id, name, msgspec.json.encode(args).decode())
+                yield ToolCallEnd(part)
 
 
 class GrowingCall(Protocol):
@@ -18,10 +38,10 @@ class GrowingCall(Protocol):
 class AnswerParts:
     """What `OpenAIAnswer` and `GeminiAnswer` share."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, identity: ModelIdentity) -> None:
         self.done = False
         self.paused = False
-        self._origin = origin
+        self._identity = identity
         self._parts: list[Text | Thinking | Opaque | GrowingCall] = []
         self._kind: type[Text | Thinking] = Text
         self._pieces: list[str] = []
@@ -29,7 +49,7 @@ class AnswerParts:
     def _content(self) -> list[AssistantPart]:
         content: list[AssistantPart] = []
         for part in self._parts:
-            content.extend((part,) if isinstance(part, Text | Thinking | Opaque) else part.parts(self._origin.author))
+            content.extend((part,) if isinstance(part, Text | Thinking | Opaque) else part.parts(self._identity.author))
         return content
 
     def _extend(self, kind: type[Text | Thinking], text: str, news: list[StreamEvent]) -> None:

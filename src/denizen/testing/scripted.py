@@ -1,28 +1,16 @@
 """A model that plays a script."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 import msgspec
 
 from denizen.errors import ModelError
-from denizen.events import (
-    Failed,
-    Finished,
-    StreamEvent,
-    TextDelta,
-    TextEnd,
-    ThinkingDelta,
-    ThinkingEnd,
-    ToolCallDelta,
-    ToolCallEnd,
-)
-from denizen.messages import AssistantMessage, Text, Thinking, ToolCall
+from denizen.events import Failed, Finished, StreamEvent
+from denizen.messages import AssistantMessage, Text
+from denizen.models.answer_parts import events_of
 from denizen.ports import Limits, ModelRequest
 from denizen.text.plural import counted
-
-_WORD = re.compile("[^ ]* |[^ ]+")
 
 Scripted = AssistantMessage | ModelError | str
 Line = Scripted | Callable[[ModelRequest], Scripted | Awaitable[Scripted]]
@@ -61,25 +49,10 @@ class ScriptedModel:
             reply = AssistantMessage([Text(reply)], self.name)
         if isinstance(reply, AssistantMessage):
             if request.stream:
-                for event in stream_of(reply):
+                for event in events_of(reply):
                     yield event
                     await asyncio.sleep(0)
             yield Finished(reply)
         else:
             made = counted(len(self.requests) - 1, "call")
             yield Failed(reply or ModelError(f"{type(self).__name__} has no replies left ({made} made)"))
-
-
-def stream_of(message: AssistantMessage) -> Iterable[StreamEvent]:
-    """The events of a message that streams word by word."""
-    for part in message.content:
-        match part:
-            case Text(text):
-                yield from (TextDelta(word) for word in _WORD.findall(text))
-                yield TextEnd(text)
-            case Thinking(text=text):
-                yield from (ThinkingDelta(word) for word in _WORD.findall(text))
-                yield ThinkingEnd(text)
-            case ToolCall(id=id_, name=name, args=args):
-                yield ToolCallDelta(id_, name, msgspec.json.encode(args).decode())
-                yield ToolCallEnd(part)

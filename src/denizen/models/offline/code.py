@@ -5,22 +5,18 @@ The code tools `view` and `analyze` know it best. Without them, and for what the
 
 import re
 from collections.abc import Generator, Sequence
-from itertools import takewhile
 from typing import Final, NamedTuple
 
 from denizen.messages import ToolResult
-from denizen.models.offline.plan import Plan, Trouble, Want, block, file_text, read_files, rows_in, run
+from denizen.models.offline.plan import Plan, Trouble, Want, block, rows_in, run
 from denizen.models.offline.question import Question
 from denizen.text.plural import counted
 
-SHOWN = 10
-"""Functions that are listed unless a number is asked for."""
-MOST = 50
+DEFAULT_FUNCTIONS: Final = 10
+MAX_ROWS: Final = 50
 """Lines, functions or callers that are listed at most."""
 UNDEFINED: Final = "I find "
 """How the answer begins if nothing defines a name."""
-OWNERS = 5
-"""Classes of a name whose methods are looked for."""
 
 _MATCHES: Final = r'(if .whole then empty else "[there is more;]" end), (.matches[] | "\(.file):\(.line): \(.text)")'
 _SYMBOLS: Final = r'if type == "array" then .[] else . end | select(.signature) | "\(.file):\(.line): \(.signature)"'
@@ -52,9 +48,6 @@ class Hit(NamedTuple):
     number: int
     line: str
 
-    def __str__(self) -> str:
-        return f"{self.path}:{self.number}: {self.line.strip()}"
-
 
 class Hits(NamedTuple):
     """Lines that `grep` found; `complete` is False if there are more."""
@@ -67,7 +60,8 @@ class Hits(NamedTuple):
         files = len({hit.path for hit in self.lines})
         number = counted(len(self.lines), "place") + (f" in {counted(files, 'file')}" if files > 1 else "")
         number = number if self.complete else f"at least {number}"
-        return f"{heading.format(number)}\n\n{block([*map(str, self.lines)], MOST)}"
+        rows = [f"{hit.path}:{hit.number}: {hit.line.strip()}" for hit in self.lines]
+        return f"{heading.format(number)}\n\n{block(rows, MAX_ROWS)}"
 
 
 Search = Generator[Sequence[Want], Sequence[ToolResult], Hits]
@@ -81,98 +75,76 @@ def text(asked: Question, found: re.Match[str]) -> Plan:
         hits = yield from _grep(pattern, path, ignore_case=ignore_case)
         if hits.lines:
             how = ", with other capitals" if ignore_case else ""
-            return hits.below(f"`{wanted}` is in {{}}{_in(path)}{how}:")
-    return f"`{wanted}` is nowhere{_in(path)} in the files that I can search."
+            return hits.below(f"`{wanted}` is in {{}}{within(path)}{how}:")
+    return f"`{wanted}` is nowhere{within(path)} in the files that I can search."
 
 
 def definition(asked: Question, found: re.Match[str]) -> Plan:
-    """Where something is defined: by `view`, else by patterns."""
+    """Where something is defined: by `view`, else by patterns, which can't tell whose a method is."""
     name, path = asked.name(found["name"]), asked.place(found)
+    last = _last(name)
     try:
         rows = yield from run("view", path=name if path == "." else f"{path}/{name}", jq=_SYMBOLS)
     except Trouble:
         rows = ""
     if symbols := rows_in(rows).lines:
-        return f"`{name}` is defined in {counted(len(symbols), 'place')}:\n\n{block(symbols, MOST)}"
-    defining = yield from _defining(name, path)
-    if defining.lines:
-        return defining.below(f"`{name}` is defined in {{}}:")
-    mentions = yield from _grep(_whole(_last(name)), path)
+        return f"`{name}` is defined in {counted(len(symbols), 'place')}:\n\n{block(symbols, MAX_ROWS)}"
+    hits = yield from _grep("|".join(_definitions(last)), path, glob=_PROSE)
+    defining, unsure = [hit for hit in hits.lines if _defines(hit, last)], ""
+    if defining and (owner := name.removesuffix(last).rstrip(".:#")):
+        owned = {hit.path for hit in (yield from _grep(_whole(_last(owner)), path)).lines}
+        defining = [hit for hit in defining if hit.path in owned]
+        unsure = f" in files that name `{owner}`; whose it is I can't tell"
+    if defining:
+        return Hits(defining, hits.complete).below(f"`{last}` is defined in {{}}{unsure}:")
+    mentions = yield from _grep(_whole(last), path)
     if mentions.lines:
-        which = "it" if _last(name) == name else f"`{_last(name)}`"
+        which = "it" if last == name else f"`{last}`"
         return mentions.below(f"{UNDEFINED}no line that defines `{name}`, but {which} is mentioned in {{}}:")
-    return f"{UNDEFINED}`{_last(name)}` nowhere in the files that I can search."
+    return f"{UNDEFINED}`{last}` nowhere in the files that I can search."
 
 
 def callers(asked: Question, found: re.Match[str]) -> Plan:
     """Who calls a function; the lines that have the name if nobody does."""
     wanted, path = asked.name(found["name"]), asked.place(found)
     try:
-        called = yield from run("analyze", what="callers", path=path, name=wanted, most=MOST)
+        called = yield from run("analyze", what="callers", path=path, name=wanted, most=MAX_ROWS)
         if rows_in(called).lines:
-            return f"Calls of `{wanted}`{_in(path)}:\n\n{block(called.splitlines())}"
+            return f"Calls of `{wanted}`{within(path)}:\n\n{block(called.splitlines())}"
     except Trouble:
         name = _last(wanted)
         call = rf"{_whole(name)}\s*\("
         hits = yield from _grep(call, path, glob=_PROSE)
         calls = [hit for hit in hits.lines if re.search(call, _COMMENT.sub("", hit.line)) and not _defines(hit, name)]
         if calls:
-            return Hits(calls, hits.complete).below(f"`{wanted}` is called in {{}}{_in(path)}:")
+            return Hits(calls, hits.complete).below(f"`{name}` is called in {{}}{within(path)}:")
     return (yield from text(asked, found))
 
 
 def callees(asked: Question, found: re.Match[str]) -> Plan:
     """What a function calls."""
     name, path = asked.name(found["name"]), asked.place(found)
-    called = yield from run("analyze", what="callees", path=path, name=name, most=MOST)
-    return f"Calls in `{name}`{_in(path)}:\n\n{block(called.splitlines())}"
+    called = yield from run("analyze", what="callees", path=path, name=name, most=MAX_ROWS)
+    return f"Calls in `{name}`{within(path)}:\n\n{block(called.splitlines())}"
 
 
-def longest(asked: Question, found: re.Match[str]) -> Plan:
-    """The longest functions."""
-    return (yield from _ranked(asked, found, "length", "longest"))
-
-
-def most_complex(asked: Question, found: re.Match[str]) -> Plan:
-    """The most complex functions."""
-    return (yield from _ranked(asked, found, "complexity", "most complex"))
-
-
-def _ranked(asked: Question, found: re.Match[str], what: str, which: str) -> Plan:
-    path, number = asked.place(found), asked.count(found, usual=SHOWN, most=MOST)
+def ranked(asked: Question, found: re.Match[str]) -> Plan:
+    """The longest functions, or the most complex ones."""
+    path, number = asked.place(found), asked.count(found, DEFAULT_FUNCTIONS, MAX_ROWS)
+    what, which = ("complexity", "most complex") if re.search("(?i)compl", found[0]) else ("length", "longest")
     rows = yield from run("analyze", what=what, path=path, most=number)
-    return f"The {which} functions{_in(path)}:\n\n{block(rows.splitlines())}"
+    return f"The {which} functions{within(path)}:\n\n{block(rows.splitlines())}"
+
+
+def within(path: str) -> str:
+    """The words for a place that was asked for."""
+    return "" if path == "." else f" in `{path}`"
 
 
 def _grep(pattern: str, path: str, **options: object) -> Search:
     rows = rows_in((yield from run("grep", pattern=pattern, path=path, jq=_MATCHES, **options)))
     found = (re.fullmatch(r"(.*?):(\d+): (.*)", row) for row in rows.lines)
     return Hits([Hit(match[1], int(match[2]), match[3]) for match in found if match], rows.complete)
-
-
-def _defining(name: str, path: str) -> Search:
-    """The lines that define a name; of `Store.add` those in the class `Store`, or that name it."""
-    last = _last(name)
-    hits = yield from _grep("|".join(_definitions(last)), path, glob=_PROSE)
-    defining = [hit for hit in hits.lines if _defines(hit, last)]
-    if last == name:
-        return Hits(defining, hits.complete)
-    owner = _last(name.removesuffix(last).rstrip(".:#"))
-    named = re.compile(rf"{_whole(owner)}\)?(?:\.prototype)?[\s.:]+{_escaped(last)}")
-    inside: set[tuple[str, int]] = set()
-    implementing = rf"\bimpl\b.*{_whole(owner)}"
-    owners = yield from _grep("|".join((*_definitions(owner), implementing)), path, glob=_PROSE)
-    for place in [each for each in owners.lines if each.path in {hit.path for hit in defining}][:OWNERS]:
-        inside |= {hit[:2] for hit in [place, *(yield from _body(place))]}
-    return Hits([hit for hit in defining if hit[:2] in inside or named.search(hit.line)], hits.complete)
-
-
-def _body(place: Hit) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[Hit]]:
-    """The lines below a definition that are indented further, up to a line that isn't and closes nothing."""
-    [result] = yield from read_files([place.path])
-    lines = enumerate(file_text(result.text).lines[place.number :], place.number + 1)
-    indent = re.compile(rf"\s{{{len(place.line) - len(place.line.lstrip()) + 1}}}|\s*$|\s*[)\]{{:]")
-    return [Hit(place.path, *line) for line in takewhile(lambda line: indent.match(line[1]), lines)]
 
 
 def _defines(hit: Hit, name: str) -> bool:
@@ -193,8 +165,7 @@ def _definitions(name: str) -> Sequence[str]:
     return (
         rf"{_KEYWORD}{symbol}(?:[^\w$]|$)",
         rf"{_MODIFIERS}(?:const|let|var|val|local|data|alias)(?:\s+mut)?\s+{symbol}\s*(?:[=:;,(<\[{{{{]|$)",
-        rf"^\s*(?:[\w$]+\.)+{symbol}\s*=\s*{function}",
-        rf"^\s*{symbol}\s*:\s*{function}",
+        rf"^\s*(?:(?:[\w$]+\.)+{symbol}\s*=|{symbol}\s*:)\s*{function}",
         rf"^\s*(?:(?:export|public|private|protected|static|final|readonly)\s+)*{symbol}\s*(?::[^=]*)?=(?:$|[^=].*[^,\s]\s*$|[^=,]$)",
         rf"^{symbol}\s*:(?:[^=]|$)",
         rf"(?:^|[{{;])\s*(?:(?:async|static|get|set|override)\s+)*{symbol}\s*\([^;()\"']*\)[^;()=]*\{{",
@@ -216,7 +187,3 @@ def _whole(name: str) -> str:
 def _escaped(text: str) -> str:
     """A regular expression for the text itself, in every dialect."""
     return _META.sub(r"\\\g<0>", text)
-
-
-def _in(path: str) -> str:
-    return "" if path == "." else f" in `{path}`"

@@ -30,14 +30,11 @@ from denizen.models.offline.question import Question
 from denizen.text.documents import text_in
 from denizen.text.plural import counted
 
-NAMED = 60
+MAX_NAMED: Final = 60
 """Files that are named; of more, their number in each folder is."""
-LINES = 200
-"""Lines of a file that are shown."""
-CHARACTERS = 12_000
-"""Characters of a file that are shown."""
-LARGEST = 5
-"""Files that are shown by size unless a number is asked for."""
+MAX_LINES, MAX_CHARS = 200, 12_000
+"""Lines and characters of a file that are shown."""
+DEFAULT_LARGEST: Final = 5
 
 _TESTS: Final = (
     "{test_*.*,*_test.*,*.test.*,*.spec.*,*_spec.*,*Test.java,*Tests.java,*Test.kt,*Tests.cs,*Test.php,*Tests.swift,"
@@ -48,8 +45,6 @@ _FOREIGN: Final = re.compile(
     r"|(?:test|__)?_?fixtures(?:__)?|test[-_]?data|tests?/(?:.*?/)??data)(?=/)"
 )
 """The path to a folder of other people's files, or of test data."""
-_MISSING = "doesn't exist"
-"""What `find` says about a missing folder."""
 
 
 def is_own(path: str) -> bool:
@@ -62,32 +57,31 @@ def listing(asked: Question, found: re.Match[str]) -> Plan:
     word, path = found.groupdict().get("language") or "", asked.place(found)
     suffixes = [suffix for suffix, name in _languages().items() if suffix[0] == "." and name.lower() == word.lower()]
     if suffixes:
-        endings = f"{{{','.join(suffixes)}}}" if len(suffixes) > 1 else suffixes[0]
-        files = yield from find_files(f"*{endings}", path)
-        return _summary(files, f"{word} file", path)
+        files = yield from find_files(f"{{*{',*'.join(suffixes)}}}" if len(suffixes) > 1 else f"*{suffixes[0]}", path)
+        return _summary(files, f"{word} file", code.within(path))
     files = yield from find_files(f"*{word}*" if word else "*", path)
-    return _summary(files, "file", path, f" with `{word}` in the name" if word else "")
+    return _summary(files, "file", (f" with `{word}` in the name" if word else "") + code.within(path))
 
 
 def tests(asked: Question, found: re.Match[str]) -> Plan:
     """The test files."""
-    files = yield from find_files(_TESTS, asked.place(found))
-    return _summary(Rows([*filter(is_own, files.lines)], files.complete), "test file", asked.place(found))
+    path = asked.place(found)
+    files = yield from find_files(_TESTS, path)
+    return _summary(Rows([*filter(is_own, files.lines)], files.complete), "test file", code.within(path))
 
 
-def _summary(files: Rows, what: str, folder: str, named: str = "") -> str:
+def _summary(files: Rows, what: str, where: str) -> str:
     """How many files there are: their names if they are few, else their number in each folder."""
-    where = f"{named} in `{folder}`" if folder != "." else named
-    if not files.lines:
-        return f"There are no {what}s{where or ' here'}."
-    heading = f"There {'is' if len(files.lines) == 1 else 'are'} {counted(len(files.lines), what)}{where}:"
     rows = files.lines
-    if len(rows) > NAMED:
+    if not rows:
+        return f"There are no {what}s{where or ' here'}."
+    heading = f"There {'is' if len(rows) == 1 else 'are'} {counted(len(rows), what)}{where}:"
+    if len(rows) > MAX_NAMED:
         common = commonpath([dirname(path) for path in rows])
         start = len(common) + 1 if common else 0
         tops = Counter(path[: path.find("/", start) + 1] or path for path in rows)
         rows = [f"{top}  {counted(count, 'file')}" if top[-1] == "/" else top for top, count in sorted(tops.items())]
-    return f"{heading}\n\n{block(rows, NAMED)}{_unseen(files)}"
+    return f"{heading}\n\n{block(rows, MAX_NAMED)}{_unseen(files)}"
 
 
 def _unseen(files: Rows) -> str:
@@ -96,16 +90,15 @@ def _unseen(files: Rows) -> str:
 
 def largest(asked: Question, found: re.Match[str]) -> Plan:
     """The files with the most lines, of one language if asked for."""
-    number, path = asked.count(found, usual=LARGEST, most=NAMED), asked.place(found)
+    number, path = asked.count(found, DEFAULT_LARGEST, MAX_NAMED), asked.place(found)
     word = found.groupdict().get("language") or ""
     options = {"type": word} if word.lower() in map(str.lower, _languages().values()) else {}
     rows = '.matches | sort_by(-.count)[:200][] | "\\(.file)  \\(.count) line\\(if .count == 1 then "" else "s" end)"'
     counts = rows_in((yield from run("grep", pattern="^", path=path, mode="count", jq=rows, **options)))
     own = [row for row in counts.lines if is_own(row.rpartition("  ")[0])][:number]
-    where = f" in `{path}`" if path != "." else ""
     if not own:
-        return f"I find no text files{where}."
-    return f"The largest {f'{word} ' if options else ''}files{where}:\n\n{block(own, NAMED)}"
+        return f"I find no text files{code.within(path)}."
+    return f"The largest {f'{word} ' if options else ''}files{code.within(path)}:\n\n{block(own, MAX_NAMED)}"
 
 
 def located(asked: Question, found: re.Match[str]) -> Plan:
@@ -116,7 +109,7 @@ def located(asked: Question, found: re.Match[str]) -> Plan:
     if not paths:
         return defined
     more = "" if defined.startswith(code.UNDEFINED) else f"\n\n{defined}"
-    return f"`{name}` is the name of:\n\n{block(paths, NAMED)}{more}"
+    return f"`{name}` is the name of:\n\n{block(paths, MAX_NAMED)}{more}"
 
 
 def content(asked: Question, found: re.Match[str]) -> Plan:
@@ -126,15 +119,15 @@ def content(asked: Question, found: re.Match[str]) -> Plan:
     if not result.is_error:
         return beginning(path, result)
     try:
-        return _summary((yield from find_files(path=path)), "file", path)
+        return _summary((yield from find_files(path=path)), "file", code.within(path))
     except Trouble as trouble:
-        why = f"There is no `{path}` here." if _MISSING in str(trouble) else failed(result, "read")
+        why = f"There is no `{path}` here." if "doesn't exist" in str(trouble) else failed(result, "read")
     paths = [each for each in (yield from _of_name(path)) if each != path]
     if len(paths) == 1 or (paths and paths[0].count("/") < paths[1].count("/")):
         [result] = yield from read_files(paths[:1])
-        others = f"\n\nOthers of that name:\n\n{block(paths[1:], NAMED)}" if paths[1:] else ""
+        others = f"\n\nOthers of that name:\n\n{block(paths[1:], MAX_NAMED)}" if paths[1:] else ""
         return beginning(paths[0], result) + others
-    return f"{why}\n\nThere are files of that name:\n\n{block(paths, NAMED)}" if paths else why
+    return f"{why}\n\nThere are files of that name:\n\n{block(paths, MAX_NAMED)}" if paths else why
 
 
 def _of_name(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Sequence[str]]:
@@ -146,14 +139,14 @@ def _of_name(name: str) -> Generator[Sequence[Want], Sequence[ToolResult], Seque
     return sorted(inside or files, key=lambda path: (path.count("/"), path))
 
 
-def beginning(path: str, result: ToolResult, most: int = LINES) -> str:
+def beginning(path: str, result: ToolResult, most: int = MAX_LINES) -> str:
     """A file as it is, or its beginning; of a document its text."""
     file = file_text(result.text)
     documents = (part for part in result.content if isinstance(part, Document))
     lines = file.lines or [line for document in documents for line in text_in(document).splitlines()]
     if not lines:
         return f"`{path}`: {result.text.strip()}"
-    part = "\n".join(lines[:most])[:CHARACTERS]
+    part = "\n".join(lines[:most])[:MAX_CHARS]
     cut = not file.complete or len(part) < len("\n".join(lines))
     note = f"\n\nThat is its beginning: {counted(part.count(chr(10)) + 1, 'line')}." if cut else ""
     return f"`{path}` contains:\n\n{block([part])}{note}"

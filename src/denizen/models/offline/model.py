@@ -1,30 +1,30 @@
 """The model that is always there: rules instead of a language model, with the same protocol.
 
-Which answer a question asks for is in `intents.txt`, by key words and objects.
+Which answer a question asks for is in `intents.toml`, by key words and objects.
 """
 
 import functools
 import hashlib
 import re
+import tomllib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from denizen.errors import ModelError
-from denizen.events import Failed, Finished, StreamEvent, TextDelta, TextEnd, ToolCallDelta, ToolCallEnd
-from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.events import Failed, Finished, StreamEvent
+from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
+from denizen.models.answer_parts import events_of
 from denizen.models.offline import code, files, project
 from denizen.models.offline.plan import Plan, advance, run
-from denizen.models.offline.question import Question, last_asked, read_question, words_of
+from denizen.models.offline.question import Question, last_said, read_question
 from denizen.ports import Limits, ModelRequest
 
 Answer = Callable[[Question, re.Match[str]], Plan | str]
 
-LONGEST: Final = 400
+MAX_CHARS: Final = 400
 """Characters of a question; only what is to be remembered may have more."""
-MOST_QUOTED: Final = 80
+MAX_QUOTED_CHARS: Final = 80
 """Characters of a question that are repeated when it is declined."""
 SELF: Final = "I'm Denizen's offline model: rules, not a language model"
 NO_SCHEMA: Final = f"{SELF}, so I can't answer in the form that is asked for."
@@ -62,9 +62,7 @@ class OfflineModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         """The tool calls that the answer needs next, or the answer; also as deltas if the request asks for them."""
-        asked = last_asked(request.messages)
-        question = request.messages[asked] if asked >= 0 else UserMessage([])
-        said = words_of(question) if isinstance(question, UserMessage) else ""
+        asked, said = last_said(request.messages)
         if said.startswith("<conversation>"):
             yield Failed(ModelError("the offline model can't summarise a conversation", provider="offline"))
             return
@@ -76,21 +74,16 @@ class OfflineModel:
             results = {each.sent_id: each for each in request.messages[asked + 1 :] if isinstance(each, ToolResult)}
             mark = hashlib.sha256(f"{asked} {said}".encode(errors="replace")).hexdigest()[:8]
             step = advance(plan, results, {tool.name for tool in request.tools}, f"offline-{mark}")
-        content, stop = ([Text(step)], "end") if isinstance(step, str) else (step, "tool_calls")
-        for part in content if request.stream else ():
-            if isinstance(part, Text):
-                for word in re.findall(r"\S+\s*|\s+", part.text):
-                    yield TextDelta(word)
-                yield TextEnd(part.text)
-            else:
-                yield ToolCallDelta(part.id, part.name, msgspec.json.encode(part.args).decode())
-                yield ToolCallEnd(part)
-        yield Finished(AssistantMessage([*content], "offline", Usage(cost_usd=0.0), stop))
+        content, stop = ([Text(step)], "end") if isinstance(step, str) else ([*step], "tool_calls")
+        message = AssistantMessage(content, "offline", Usage(cost_usd=0.0), stop)
+        for event in events_of(message) if request.stream else ():
+            yield event
+        yield Finished(message)
 
 
 def greeting(asked: Question, found: re.Match[str]) -> str:
     """A greeting, and what can be asked."""
-    return f"Hello! {introduction(asked, found)}"
+    return f"Hello! {SELF}. {_HELP}"
 
 
 def introduction(asked: Question, found: re.Match[str]) -> str:
@@ -101,7 +94,7 @@ def introduction(asked: Question, found: re.Match[str]) -> str:
 def declined(asked: Question, found: re.Match[str] | None = None) -> str:
     """That it can't do what was asked, in the user's own words, and what it can do."""
     text = asked.plain(asked.text)
-    text = text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED].rstrip()} …"
+    text = text if len(text) <= MAX_QUOTED_CHARS else f"{text[:MAX_QUOTED_CHARS].rstrip()} …"
     if not re.search(r"\w", text):
         return f"{SELF}, and there is nothing in that for me to look up. {_HELP}"
     what = f"{text[0].lower()}{text[1:]}" if found else f"answer “{text}”"
@@ -128,7 +121,7 @@ _ANSWERS: Final[Mapping[str, Answer]] = {
     answer.__name__: answer
     for answer in (
         *(greeting, introduction, declined, remembered, recalled),
-        *(code.text, code.definition, code.callers, code.callees, code.longest, code.most_complex),
+        *(code.text, code.definition, code.callers, code.callees, code.ranked),
         *(files.listing, files.tests, files.largest, files.located, files.content, files.languages),
         *(project.purpose, project.licence, project.authors, project.dependencies, project.changes, project.status),
         *(project.test_command, project.not_run),
@@ -138,7 +131,7 @@ _ANSWERS: Final[Mapping[str, Answer]] = {
 
 def plan_for(asked: Question) -> Plan | str:
     """How to answer, or the answer."""
-    short = len(asked.text) <= LONGEST
+    short = len(asked.text) <= MAX_CHARS
     for answer, pattern in _intents():
         if (short or answer is remembered) and (found := pattern.search(asked.text)):
             return answer(asked, found)
@@ -147,20 +140,14 @@ def plan_for(asked: Question) -> Plan | str:
 
 @functools.cache
 def _intents() -> Sequence[tuple[Answer, re.Pattern[str]]]:
-    """The answers and patterns of `intents.txt`."""
+    """The answers and patterns of `intents.toml`."""
+    table = tomllib.loads(Path(__file__).with_name("intents.toml").read_text("utf-8"))
     parts: dict[str, str] = {}
-    found: list[tuple[Answer, re.Pattern[str]]] = []
-    answer = declined
 
     def expanded(text: str) -> str:
         return re.sub("|".join(sorted(parts, key=len, reverse=True)) or "(?!)", lambda part: parts[part[0]], text)
 
-    for line in Path(__file__).with_name("intents.txt").read_text("utf-8").splitlines():
-        if line.startswith("    "):
-            found.append((answer, re.compile(expanded(line[4:]), re.IGNORECASE)))
-        elif line.endswith(":"):
-            answer = _ANSWERS[line[:-1]]
-        elif line and not line.startswith("#"):
-            name, _, pattern = line.partition(" = ")
-            parts[name] = expanded(pattern)
-    return found
+    for name, pattern in table["parts"].items():
+        parts[name] = expanded(pattern)
+    wanted = [(name, pattern) for each in table["answers"] for name, patterns in each.items() for pattern in patterns]
+    return [(_ANSWERS[name], re.compile(expanded(pattern), re.IGNORECASE)) for name, pattern in wanted]

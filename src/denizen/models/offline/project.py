@@ -14,22 +14,17 @@ from denizen.models.offline.plan import Plan, Rows, Trouble, Want, block, file_t
 from denizen.models.offline.question import Question
 from denizen.text.plural import counted
 
-READ = 12
+MAX_FILES: Final = 12
 """Files of a kind that are read, those nearest to the root first."""
-NAMES = 50
-"""Dependencies of a kind, or authors, that are named."""
-COMMITS = 10
-"""Commits that are shown unless a number is asked for."""
-MOST_COMMITS = 100
-COUNTED = 2000
-"""Commits whose authors are counted."""
-PARAGRAPHS = 3
+MAX_AUTHORS: Final = 50
+DEFAULT_COMMITS, MAX_COMMITS, MAX_COUNTED_COMMITS = 10, 100, 2000
+MAX_PARAGRAPHS: Final = 3
 """Paragraphs of a README that sum it up."""
-LICENCE_LINES, LICENCE_LINE = 5, 120
+MAX_LICENCE_LINES, MAX_LICENCE_CHARS = 5, 120
 """Lines of a licence that are shown; characters of a manifest's line about it."""
-MANIFEST_LINES = 100
-"""Lines of a manifest that are shown."""
+MAX_MANIFEST_LINES: Final = 100
 
+_LICENCES: Final = "{LICEN[CS]E,licen[cs]e,Licen[cs]e,COPYING,UNLICENSE}{,[.-]*}"
 _LICENSED: Final = "{pyproject.toml,package.json,Cargo.toml,composer.json,setup.cfg,pom.xml,*.gemspec}"
 """Manifests that name a licence."""
 _MANIFESTS: Final = (
@@ -37,11 +32,6 @@ _MANIFESTS: Final = (
     "composer.json,Gemfile,*.gemspec,pom.xml,build.gradle,build.gradle.kts,mix.exs,Package.swift,pubspec.yaml,*.{cs,fs,vb}proj}"
 )
 """Manifests that declare dependencies."""
-_NO_HISTORY: Final = {
-    "does not have any commits yet": "There are no commits here yet.",
-    "not the root of a git repository": "I can only tell that from git, and this folder isn't a repository's root.",
-}
-"""What git says, and the answer then."""
 _TEST_COMMANDS: Final = (
     ("[Mm]akefile", r"^test\s*:(?!=)", "make test"),
     ("[Mm]akefile", r"\A(?![\s\S]*^test\s*:)[\s\S]*^check\s*:(?!=)", "make check"),
@@ -70,21 +60,16 @@ def purpose(asked: Question, found: re.Match[str]) -> Plan:
     prose = [each for each in prose if re.match(r"[\w*_\"'`]", each) and re.search(r"\w \w", each)]
     if not prose:
         return f"`{path}` says nothing that I could sum up."
-    return "\n\n".join([f"`{path}` says:", *(f"> {each}" for each in prose[:PARAGRAPHS])])
+    return "\n\n".join([f"`{path}` says:", *(f"> {each}" for each in prose[:MAX_PARAGRAPHS])])
 
 
 def licence(asked: Question, found: re.Match[str]) -> Plan:
     """The beginning of the licence's file, and the lines of manifests that name one."""
-    files = yield from _texts("{LICEN[CS]E,licen[cs]e,Licen[cs]e,COPYING,UNLICENSE}{,[.-]*}")
-    parts = [f"`{path}` begins:\n\n{block(text.split(chr(10))[:LICENCE_LINES])}" for path, text in files.items()]
+    files = yield from _texts(_LICENCES)
+    parts = [f"`{path}` begins:\n\n{block(text.splitlines()[:MAX_LICENCE_LINES])}" for path, text in files.items()]
     manifests = yield from _texts(_LICENSED)
-    named = [
-        f"{path}: {line.strip()[:LICENCE_LINE]}"
-        for path, text in manifests.items()
-        for line in text.split("\n")
-        if re.search(r"(?i)licen[cs]e", line)
-    ]
-    if named:
+    rows = [(path, line.strip()) for path, text in manifests.items() for line in text.splitlines()]
+    if named := [f"{path}: {row[:MAX_LICENCE_CHARS]}" for path, row in rows if re.search(r"(?i)licen[cs]e", row)]:
         parts.append(f"Manifests say:\n\n{block(named)}")
     return "\n\n".join(parts) or "I find no licence here: no LICENSE or COPYING file, and no manifest that names one."
 
@@ -93,23 +78,21 @@ def authors(asked: Question, found: re.Match[str]) -> Plan:
     """Who wrote it, by the commits."""
     path = asked.place(found)
     what = f"`{path}`" if path != "." else "this project"
-    log = yield from _git(f"log -n {COUNTED} --format=%an", path)
+    log = yield from _git(f"log -n {MAX_COUNTED_COMMITS} --format=%an", path)
     if not log:
         return f"I find no commits of {what}."
     rows = [f"{name}  {counted(count, 'commit')}" for name, count in Counter(log).most_common()]
-    latest = f"the latest {COUNTED:,} commits" if len(log) >= COUNTED else "the commits"
-    return f"By {latest}, {what} was written by:\n\n{block(rows, NAMES)}"
+    latest = f"the latest {len(log):,} commits" if len(log) >= MAX_COUNTED_COMMITS else "the commits"
+    return f"By {latest}, {what} was written by:\n\n{block(rows, MAX_AUTHORS)}"
 
 
 def changes(asked: Question, found: re.Match[str]) -> Plan:
     """The latest commits, of the whole repository or of one path; and what isn't committed."""
-    path = asked.place(found)
-    number = asked.count(found, usual=COMMITS, most=MOST_COMMITS)
-    commits = yield from _git(f"log -n {number} --date=short '--format=%h %ad %an: %s'", path)
+    path, number = asked.place(found), asked.count(found, DEFAULT_COMMITS, MAX_COMMITS)
+    commits = yield from _git(f"log -n {number} --date=short '--format=- %h %ad %an: %s'", path)
     what = "" if path == "." else f" of `{path}`"
-    bullets = "\n".join(f"- {line}" for line in commits)
-    latest = f"The latest commits{what}, newest first:\n\n{bullets}" if commits else f"There are no commits{what} yet."
-    return f"{latest}\n\n{yield from status(asked, found)}"
+    latest = [f"The latest commits{what}, newest first:\n", *commits] if commits else [f"No commits{what} yet."]
+    return "\n".join([*latest, "", (yield from status(asked, found))])
 
 
 def status(asked: Question, found: re.Match[str]) -> Plan:
@@ -124,8 +107,10 @@ def _git(args: str, path: str) -> Generator[Sequence[Want], Sequence[ToolResult]
     try:
         text = yield from run("git", args=args if path == "." else f"{args} -- {shlex.quote(path)}")
     except Trouble as trouble:
-        known = (answer for said, answer in _NO_HISTORY.items() if said in str(trouble))
-        raise Trouble(next(known, f"I can only tell that from git. {trouble}")) from trouble
+        if "does not have any commits yet" in str(trouble):
+            raise Trouble("There are no commits here yet.") from trouble
+        why = "this folder isn't a repository's root." if "not the root of a git" in str(trouble) else str(trouble)
+        raise Trouble(f"I can only tell that from git, and {why}") from trouble
     return [line.rstrip() for line in text.splitlines() if line.strip() and line != "[nothing]"]
 
 
@@ -133,13 +118,13 @@ def dependencies(asked: Question, found: re.Match[str]) -> Plan:
     """What the manifests nearest to the root declare, as `package` reads them; without it, the manifests themselves."""
     try:
         listed = yield from run("package", action="list")
-        return f"As manifests and lock files tell:\n\n{block(listed.splitlines(), MANIFEST_LINES)}"
+        return f"As manifests and lock files tell:\n\n{block(listed.splitlines(), MAX_MANIFEST_LINES)}"
     except Trouble:
         manifests = yield from _nearest(_MANIFESTS)
     if not manifests.lines:
         return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
     results = yield from read_files(manifests.lines)
-    parts = [beginning(path, result, MANIFEST_LINES) for path, result in zip(manifests.lines, results, strict=True)]
+    parts = [beginning(path, result, MAX_MANIFEST_LINES) for path, result in zip(manifests.lines, results, strict=True)]
     return "\n\n".join(parts if manifests.complete else [*parts, "There are other manifests, which I didn't read."])
 
 
@@ -172,5 +157,5 @@ def _texts(pattern: str) -> Generator[Sequence[Want], Sequence[ToolResult], dict
 def _nearest(pattern: str) -> Generator[Sequence[Want], Sequence[ToolResult], Rows]:
     """The project's files that match and are nearest to the root."""
     paths = sorted(filter(is_own, (yield from find_files(pattern)).lines), key=lambda path: (path.count("/"), path))
-    nearest = [path for path in paths if path.count("/") == paths[0].count("/")][:READ]
+    nearest = [path for path in paths if path.count("/") == paths[0].count("/")][:MAX_FILES]
     return Rows(nearest, len(nearest) == len(paths))

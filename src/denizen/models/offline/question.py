@@ -37,10 +37,10 @@ class Question:
         """Where to look, as matched; `.` by default."""
         return self.name(found.groupdict().get("place")) or "."
 
-    def count(self, found: re.Match[str], *, usual: int, most: int) -> int:
-        """How many were asked for, as matched; `usual` by default."""
+    def count(self, found: re.Match[str], default: int, most: int) -> int:
+        """How many were asked for, as matched."""
         word = (found.groupdict().get("count") or "").lower()
-        number = int(word) if word.isdecimal() and len(word) < 9 else _NUMBERS.get(word, usual)
+        number = int(word) if word.isdecimal() and len(word) < 9 else _NUMBERS.get(word, default)
         return min(max(number, 1), most)
 
     def plain(self, found: str) -> str:
@@ -65,17 +65,10 @@ def read_question(said: str) -> Question:
     return Question(said, text, quoted)
 
 
-def last_asked(messages: Sequence[Message]) -> int:
-    """The position of the user's last message; -1: none. Notes of the system don't count."""
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
+def last_said(messages: Sequence[Message]) -> tuple[int, str]:
+    """The position and the words of the user's last message; -1: none. Notes of the system and the time don't count."""
+    for place, message in reversed([*enumerate(messages)]):
         if isinstance(message, UserMessage) and not message.text.startswith("[system]"):
-            return index
-    return -1
-
-
-def words_of(message: UserMessage) -> str:
-    """What the user typed, without the time that was added."""
-    return "".join(
-        p.text for p in message.content if isinstance(p, Text) and not p.text.startswith("\n\n<time>")
-    ).strip()
+            words = [part.text for part in message.content if isinstance(part, Text)]
+            return place, "".join(each for each in words if not each.startswith("\n\n<time>")).strip()
+    return -1, ""
