@@ -13,7 +13,7 @@ from typing import Final
 
 from denizen.errors import ModelError
 from denizen.events import Failed, Finished, StreamEvent
-from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
+from denizen.messages import AssistantMessage, AssistantPart, StopReason, Text, ToolCall, ToolResult, Usage
 from denizen.models.answer_parts import events_of
 from denizen.models.offline import code, files, project
 from denizen.models.offline.plan import Plan, advance, run
@@ -74,7 +74,8 @@ class OfflineModel:
             results = {each.sent_id: each for each in request.messages[asked + 1 :] if isinstance(each, ToolResult)}
             mark = hashlib.sha256(f"{asked} {said}".encode(errors="replace")).hexdigest()[:8]
             step = advance(plan, results, {tool.name for tool in request.tools}, f"offline-{mark}")
-        content, stop = ([Text(step)], "end") if isinstance(step, str) else ([*step], "tool_calls")
+        content: list[AssistantPart] = [Text(step)] if isinstance(step, str) else [*step]
+        stop: StopReason = "end" if isinstance(step, str) else "tool_calls"
         message = AssistantMessage(content, "offline", Usage(cost_usd=0.0), stop)
         for event in events_of(message) if request.stream else ():
             yield event
