@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -82,6 +83,14 @@ def test_messages_that_troubleshooting_explains() -> None:
     messages = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
     assert messages
     assert [message for message in messages if message not in source] == []
+
+
+def test_upgrading_names_modules_where_they_are_now() -> None:
+    table = rows("upgrading.md", "Modules outside the public names have moved:")
+    moved = [(old, new) for row in table[:3] for old in codes(row[:1])[:1] for new in codes(row[1:2])[:1]]
+    assert len(moved) == 3
+    assert [new for _, new in moved if find_spec(new) is None] == []
+    assert [old for old, new in moved if old != new.rpartition(".")[0] and find_spec(old)] == []
 
 
 def test_traits() -> None:
