@@ -1,7 +1,7 @@
 """Lays out new code where it goes: its indentation, tabs or spaces as used there, and the blank lines around it."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 from denizen.structure.outline import literal_lines
 from denizen.tools.editing.matching import indent_of
@@ -17,48 +17,65 @@ def fit(content: str, language: str, indent: str, lines: Sequence[str]) -> list[
     `lines` are those of the file that it goes into. What is inside of text literals stays as it is.
     """
     new = content.replace("\r\n", "\n").strip("\n").rstrip().split("\n")
-    fixed = literal_lines("\n".join(new).encode("utf-8", "surrogateescape"), language)
-    # as they are by themselves
-    common = min(_indents(new, fixed), key=len, default="")
-    new = [line if at in fixed else line.removeprefix(common) for at, line in enumerate(new)]
-    rest = [line for at, line in enumerate(new) if at and at not in fixed and line.strip()]
-    least = min((len(indent_of(line)) for line in rest), default=0)
-    level = rest and (_CLOSES.match(rest[-1]) or _NOT_A_HEAD.match(new[0]))
-    if indent and not common and least >= len(indent) + (not level):  # but for its first line, as it would be there
-        new[1:] = [line if at in fixed else line.removeprefix(indent) for at, line in enumerate(new[1:], 1)]
-    # with tabs where the lines around have tabs, and with spaces where those have spaces
+    literal = literal_lines("\n".join(new).encode("utf-8", "surrogateescape"), language)
+
+    def change(reindented: Callable[[str], str], first: int = 0) -> None:
+        """Change the lines from `first` on that aren't inside of a literal."""
+        new[first:] = [line if at in literal else reindented(line) for at, line in enumerate(new[first:], first)]
+
+    common = min(_indents(new, literal), key=len, default="")
+    change(lambda line: line.removeprefix(common))
+    if indent and not common and _lacks_only_first_indent(new, literal, indent):
+        change(lambda line: line.removeprefix(indent), first=1)
     tabs, spaces = (sum(line.startswith(start) for line in lines) for start in ("\t", "  "))
-    indents = _indents(new, fixed)
-    has_tabs = any("\t" in each for each in indents)
+    written = _indents(new, literal)
+    has_tabs = any("\t" in each for each in written)
     if tabs > spaces and not has_tabs:
-        unit = min((len(each) for each in indents if each), default=4)
-        for at, line in enumerate(new):
-            width = 0 if at in fixed else len(indent_of(line))
-            new[at] = "\t" * (width // unit) + " " * (width % unit) + line[width:]
+        width = min((len(each) for each in written if each), default=4)
+        change(lambda line: _with_tabs(line, width))
     elif spaces > tabs and has_tabs:
-        unit = min((len(indent_of(line)) for line in lines if line.startswith("  ") and line.strip()), default=4)
-        for at, line in enumerate(new):
-            width = 0 if at in fixed else len(indent_of(line))
-            new[at] = line[:width].replace("\t", " " * unit) + line[width:]
-    return [line if at in fixed or not line.strip() else indent + line for at, line in enumerate(new)]
+        width = min((len(indent_of(line)) for line in lines if line.startswith("  ") and line.strip()), default=4)
+        change(lambda line: indent_of(line).replace("\t", " " * width) + line.lstrip())
+    change(lambda line: indent + line if line.strip() else line)
+    return new
 
 
-def _indents(lines: Sequence[str], fixed: Set[int]) -> list[str]:
-    return [indent_of(line) for at, line in enumerate(lines) if at not in fixed and line.strip()]
+def _lacks_only_first_indent(lines: Sequence[str], literal: Set[int], indent: str) -> bool:
+    """Whether the code is indented as in its place, except for its first line."""
+    rest = [line for at, line in enumerate(lines) if at and at not in literal and line.strip()]
+    if not rest:
+        return False
+    least = min(len(indent_of(line)) for line in rest)
+    if _CLOSES.match(rest[-1]) or _NOT_A_HEAD.match(lines[0]):
+        return least >= len(indent)
+    return least > len(indent)  # a body is indented further than its head
+
+
+def _with_tabs(line: str, width: int) -> str:
+    tabs, spaces = divmod(len(indent_of(line)), width)
+    return "\t" * tabs + " " * spaces + line.lstrip()
+
+
+def _indents(lines: Sequence[str], literal: Set[int]) -> list[str]:
+    return [indent_of(line) for at, line in enumerate(lines) if at not in literal and line.strip()]
 
 
 def without(lines: Sequence[str], first: int, last: int) -> list[str]:
-    """The file without the lines `first` to `last` (from 1)."""
+    """The file without the lines `first` to `last` (from 1), and without blank lines that only they needed."""
     indent = indent_of(lines[first - 1])
-    above, before = _split_end(lines[: first - 1])
-    below, after = _split_start(lines[last:])
-    opens, closes = _is_outside(above[-1:], indent), _is_outside(below[:1], indent)
+    above, blank_above = _split_end(lines[: first - 1])
+    below, blank_below = _split_start(lines[last:])
+    was_first, was_last = _is_outside(above[-1:], indent), _is_outside(below[:1], indent)
     if not above or not below:
         blank = 0
-    elif opens and closes:
-        blank = min(before, after)
+    elif was_first and was_last:
+        blank = min(blank_above, blank_below)
+    elif was_last:
+        blank = blank_below
+    elif was_first:
+        blank = blank_above
     else:
-        blank = after if closes else before if opens else max(before, after)
+        blank = max(blank_above, blank_below)
     return [*above, *[""] * blank, *below]
 
 
@@ -79,16 +96,16 @@ def with_before(lines: Sequence[str], first: int, block: Sequence[str], gap: int
 
 
 def _is_outside(neighbour: Sequence[str], indent: str) -> bool:
-    """Whether the next line belongs to what holds the block, so that the block is its first or last; none does too."""
+    """Whether the next line, if any, is outside of the block's scope: the block is then the first or last in it."""
     return not neighbour or len(indent_of(neighbour[0])) < len(indent)
 
 
 def _split_end(lines: Sequence[str]) -> tuple[Sequence[str], int]:
     """The lines without blank ones at their end, and the number of those."""
-    rest, count = _split_start(lines[::-1])
-    return rest[::-1], count
+    rest, blank = _split_start(lines[::-1])
+    return rest[::-1], blank
 
 
 def _split_start(lines: Sequence[str]) -> tuple[Sequence[str], int]:
-    count = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
-    return lines[count:], count
+    blank = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
+    return lines[blank:], blank

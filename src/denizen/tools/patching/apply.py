@@ -6,20 +6,21 @@ changes. Its line number only decides between several such places, and lines tha
 
 import difflib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from denizen.errors import ToolRefused
 from denizen.text.plural import counted
 from denizen.tools.editing.matching import Indents, indent_of, show_nearest, squeeze
 from denizen.tools.editing.texts import LineEnds, Span
-from denizen.tools.patching.parse import Hunk, Line
+from denizen.tools.patching.parse import Hunk
 
 MAX_NAMED_LINES = 8  # line numbers in a message
-MAX_LINE_CHARS = 200  # characters of a line in a message
-_CLEARLY = 3  # how many times nearer to the stated number than any other a match must be
-_LEFT_OUT = 2  # lines that the context may leave out
+MAX_LINE_CHARS = 200  # of a line in a message
+NEARER_FACTOR = 3  # the match meant by a line number is this many times nearer to it than any other
+MAX_LEFT_OUT = 2  # lines that the context may leave out
 
 Edit = tuple[Span, str]  # a part of a text, and what replaces it
 
@@ -31,11 +32,8 @@ def apply_hunks(path: str, text: str, hunks: Sequence[Hunk]) -> tuple[str, list[
     hunk doesn't fit, or doesn't fit with the others.
     """
     if any("\r" in line for hunk in hunks for _, line in hunk.lines):
-        try:
+        with suppress(ToolRefused):  # reported below, if it doesn't fit without them either
             edits, notes = _edits(path, text, hunks, exactly=True)
-        except ToolRefused:
-            pass  # reported below, if it doesn't fit without them either
-        else:
             for (begin, end), new in reversed(edits):
                 text = text[:begin] + new + text[end:]
             return text, notes
@@ -59,68 +57,87 @@ def create_text(path: str, hunks: Sequence[Hunk]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HunkMatch:
-    """Where a hunk's changed part, `core`, goes: lines `first` to before `last` of the file.
+    """Where a hunk goes: the part from its first change to its last replaces lines `first` to before `last`.
 
-    `shift` is how far below the stated number it is, `indents` how lines that it adds are indented there, and `how` it
-    was found, if not exactly.
+    `shift` is the number of lines from the stated place down to this one, `indents` how added lines are indented here,
+    and `how` says how it was found, if not exactly.
     """
 
+    hunk: Hunk
     first: int
     last: int
-    core: Sequence[Line]
     shift: int = 0
     indents: Indents | None = None
     how: str = ""
 
-    def note(self, hunk: Hunk, number: int) -> str:
-        """What was not as the hunk said; empty where all was."""
-        moved = f"found {counted(abs(self.shift), 'line')} {'below' if self.shift > 0 else 'above'} its number"
-        said = [moved] if hunk.at is not None and self.shift else []
-        said += [self.how] if self.how else []
-        return f"hunk {number + 1}: {', '.join(said)}" if said else ""
+    @property
+    def deviation(self) -> str:
+        """What was not as the hunk said; empty if all was."""
+        found: list[str] = []
+        if self.hunk.at is not None and self.shift:
+            direction = "below" if self.shift > 0 else "above"
+            found.append(f"found {counted(abs(self.shift), 'line')} {direction} its number")
+        if self.how:
+            found.append(self.how)
+        return ", ".join(found)
 
     def new_lines(self, there: Sequence[str]) -> list[str]:
         """What replaces the lines `there`; lines that stay are the file's, not the patch's."""
         old = iter(there)
         new: list[str] = []
-        for sign, line in self.core:
-            kept = "" if sign == "+" else next(old)
-            if sign != "-":
-                new.append(kept if sign == " " else self.indents.adapt(line) if self.indents else line)
+        for sign, line in self.hunk.split()[1]:
+            if sign == "+":
+                new.append(self.indents.adapt(line) if self.indents else line)
+                continue
+            kept = next(old)
+            if sign == " ":
+                new.append(kept)
         return new
 
 
 def _edits(path: str, text: str, hunks: Sequence[Hunk], *, exactly: bool) -> tuple[list[Edit], list[str]]:
+    """The edits that the hunks make, in the order of the text, and notes on what was not as a hunk said."""
     lines = text.split("\n")
-    finder = _HunkFinder(lines if lines[-1] else lines[:-1])
-    matches: list[tuple[HunkMatch, int]] = []
-    for number, hunk in enumerate(hunks):
-        try:
-            matches.append((finder.find(hunk, exactly=exactly), number))
-        except ToolRefused as refused:
-            which = f"hunk {number + 1} of {len(hunks)}" if len(hunks) > 1 else "the hunk"
-            raise ToolRefused(f"{which} doesn't fit {path}: {refused}") from None
-    notes = [note for match, number in matches if (note := match.note(hunks[number], number))]
-    matches.sort(key=lambda item: (item[0].first, item[0].last, item[1]))
-    for (match, number), (following, other) in pairwise(matches):
+    if not lines[-1]:
+        lines.pop()
+    matches = _find_all(path, lines, hunks, exactly=exactly)
+    notes = [f"hunk {number}: {match.deviation}" for number, match in matches if match.deviation]
+    matches.sort(key=lambda numbered: (numbered[1].first, numbered[1].last, numbered[0]))
+    for (number, match), (other, following) in pairwise(matches):
         if following.first < match.last:
-            raise ToolRefused(f"hunks {number + 1} and {other + 1} of the patch change the same lines of {path}")
+            raise ToolRefused(f"hunks {number} and {other} of the patch change the same lines of {path}")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]  # of each line, and the end of the last
     edits: list[Edit] = []
-    for match, _ in matches:
-        there = finder.lines[match.first : match.last]
-        begin = sum(len(line) + 1 for line in finder.lines[: match.first])
-        end = begin + sum(len(line) + 1 for line in there)
-        edits.append(((min(begin, len(text)), min(end, len(text))), "".join(f"{x}\n" for x in match.new_lines(there))))
-    if matches and matches[-1][0].last == len(finder.lines):
-        # whether the text ends with a line end is as the hunk says, or else as it was
-        (span, new), hunk = edits[-1], hunks[matches[-1][1]]
-        was_open = text != "" and not text.endswith("\n")
-        if was_open and span[0] == len(text):
-            new = f"\n{new}"
-        if hunk.new_open or (was_open and not hunk.old_open):
-            new = new.removesuffix("\n")
-        edits[-1] = span, new
+    for _, match in matches:
+        new = "".join(f"{line}\n" for line in match.new_lines(lines[match.first : match.last]))
+        edits.append(((min(starts[match.first], len(text)), min(starts[match.last], len(text))), new))
+    if matches and matches[-1][1].last == len(lines):
+        edits[-1] = _at_end(text, edits[-1], matches[-1][1].hunk)
     return edits, notes
+
+
+def _find_all(path: str, lines: Sequence[str], hunks: Sequence[Hunk], *, exactly: bool) -> list[tuple[int, HunkMatch]]:
+    """The hunks' numbers, from 1, and places. Raises ToolRefused for the first that doesn't fit."""
+    finder = _HunkFinder(lines)
+    matches: list[tuple[int, HunkMatch]] = []
+    for number, hunk in enumerate(hunks, 1):
+        try:
+            matches.append((number, finder.find(hunk, exactly=exactly)))
+        except ToolRefused as refused:
+            which = f"hunk {number} of {len(hunks)}" if len(hunks) > 1 else "the hunk"
+            raise ToolRefused(f"{which} doesn't fit {path}: {refused}") from None
+    return matches
+
+
+def _at_end(text: str, edit: Edit, hunk: Hunk) -> Edit:
+    """The edit at the end of a text, which ends with a line end if the hunk says so, or else if it did before."""
+    span, new = edit
+    was_open = text != "" and not text.endswith("\n")
+    if was_open and span[0] == len(text):
+        new = f"\n{new}"
+    if hunk.new_open or (was_open and not hunk.old_open):
+        new = new.removesuffix("\n")
+    return span, new
 
 
 class _HunkFinder:
@@ -130,121 +147,142 @@ class _HunkFinder:
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.lines = lines
+        self._lines = lines
         self._after = self._shift = 0
 
     @cached_property
     def _squeezed(self) -> list[str]:
         """The lines with any white space as one blank."""
-        return [squeeze(line) for line in self.lines]
+        return [squeeze(line) for line in self._lines]
 
-    def find(self, hunk: Hunk, *, exactly: bool = False) -> HunkMatch:
-        """Where the hunk goes. Raises ToolRefused where its lines aren't there, or more than one place fits."""
-        if hunk.old:
-            match = self._match(self.lines, hunk, hunk.old)
-        elif hunk.at_end or not self.lines:
-            match = HunkMatch(len(self.lines), len(self.lines), hunk.lines)
-        else:  # it shows nothing of what is around it
-            at = hunk.at and hunk.at + self._shift  # before line 1 is there, however far the others are off
-            if at is None or not hunk.empty or not 0 <= at <= len(self.lines):
-                raise ToolRefused("it only adds lines and doesn't show where; put lines that are there around them")
-            match = HunkMatch(at, at, hunk.lines, at - (hunk.at or 0))
-        if exactly and match is None:
-            raise ToolRefused("it doesn't fit exactly")
-        for form in (hunk, hunk.unmarked):
-            stripped = [line.rstrip() for line in form.old]
-            match = match or self._match([line.rstrip() for line in self.lines], form, stripped)
-        if match is None and not hunk.strict:
-            match = self._match(self._squeezed, hunk, [squeeze(line) for line in hunk.old])
-            if match:
-                start = match.first - len(hunk.split()[0])
-                indents = _learn_indents(hunk, self.lines[start : start + len(hunk.old)])
-                match = replace(match, indents=indents, how="ignoring white space")
-            elif not self._is_applied(hunk):
-                match = self._match_loosely(hunk)
+    def find(self, hunk: Hunk, *, exactly: bool) -> HunkMatch:
+        """Where the hunk goes. Raises ToolRefused if its lines aren't there, or more than one place fits."""
+        match = self._find_lines(self._lines, hunk, hunk.old) if hunk.old else self._find_insertion(hunk)
         if match is None:
-            gone = [text for sign, text in hunk.lines if sign == "-" and squeeze(text) not in self._squeezed]
-            if gone:
-                why = f"it removes {gone[0][:MAX_LINE_CHARS]!r}, which isn't there"
-            elif self._is_applied(hunk):
-                why = "it seems to be applied already"
-            else:
-                why = "its lines aren't together there"
-            near = show_nearest(self.lines, hunk.old)
-            raise ToolRefused(f"{why}. The nearest, with line numbers:\n{near}" if near else why)
+            match = None if exactly else self._find_loosely(hunk)
+        if match is None:
+            raise ToolRefused(self._why_not(hunk))
         self._after, self._shift = match.last, match.shift
         return match
 
-    def _match(self, keys: Sequence[str], hunk: Hunk, wanted: Sequence[str]) -> HunkMatch | None:
-        """The place where the wanted lines are; None where they aren't. Raises ToolRefused where it isn't clear."""
-        count = len(wanted)
-        starts = [at for at, key in enumerate(keys) if key == wanted[0] and keys[at : at + count] == wanted]
+    def _find_insertion(self, hunk: Hunk) -> HunkMatch:
+        """Where a hunk goes that shows no line of the file: at the end, or at its number where the header proves it."""
+        if hunk.at_end or not self._lines:
+            return HunkMatch(hunk, len(self._lines), len(self._lines))
+        if hunk.at is not None and hunk.empty:
+            at = hunk.at + self._shift if hunk.at else 0  # before line 1 stays there, whatever the others' offset
+            if 0 <= at <= len(self._lines):
+                return HunkMatch(hunk, at, at, at - hunk.at)
+        raise ToolRefused("it only adds lines and doesn't show where; put lines that are there around them")
+
+    def _find_loosely(self, hunk: Hunk) -> HunkMatch | None:
+        """The place where it fits but for white space, or for some of the lines around its changes."""
+        stripped = [line.rstrip() for line in self._lines]
+        for form in (hunk, hunk.unmarked):
+            if match := self._find_lines(stripped, hunk, [line.rstrip() for line in form.old]):
+                return match
+        if hunk.strict:
+            return None
+        if match := self._find_lines(self._squeezed, hunk, [squeeze(line) for line in hunk.old]):
+            start = match.first - len(hunk.split()[0])
+            indents = _learn_indents(hunk, self._lines[start : start + len(hunk.old)])
+            return replace(match, indents=indents, how="ignoring white space")
+        return None if self._is_applied(hunk) else self._find_core(hunk)
+
+    def _find_lines(self, keys: Sequence[str], hunk: Hunk, wanted: Sequence[str]) -> HunkMatch | None:
+        """The place where the wanted lines are, or None. Raises ToolRefused if several places fit equally well."""
+        starts = _starts_of(wanted, keys)
         if not starts:
             return None
         start = starts[0] if len(starts) == 1 else self._choose(hunk, starts)
         if start is None:
-            named = ", ".join(str(each + 1) for each in starts[:MAX_NAMED_LINES]) + ", …" * (
-                len(starts) > MAX_NAMED_LINES
-            )
+            named = ", ".join(str(each + 1) for each in starts[:MAX_NAMED_LINES])
+            named += ", …" if len(starts) > MAX_NAMED_LINES else ""
             raise ToolRefused(f"it fits at lines {named}; add lines around it, or the right line number")
         before, core, _ = hunk.split()
         first = start + len(before)
-        last = first + sum(sign != "+" for sign, _ in core)
-        return HunkMatch(first, last, core, self._shift if hunk.at is None else start - hunk.at)
+        return HunkMatch(hunk, first, first + sum(sign != "+" for sign, _ in core), self._shift_of(hunk, start))
+
+    def _shift_of(self, hunk: Hunk, start: int) -> int:
+        return self._shift if hunk.at is None else start - hunk.at
 
     def _choose(self, hunk: Hunk, starts: Sequence[int]) -> int | None:
         """Of several places the one meant: by the number, else by headings, the file's end, or the hunk before it."""
         if hunk.at is not None:
-            wanted = hunk.at + self._shift
-            near, next_near = sorted(starts, key=lambda start: abs(start - wanted))[:2]
-            if near != next_near and _CLEARLY * abs(near - wanted) <= abs(next_near - wanted):
+            stated = hunk.at + self._shift
+            near, next_near = sorted(starts, key=lambda start: abs(start - stated))[:2]
+            if near != next_near and NEARER_FACTOR * abs(near - stated) <= abs(next_near - stated):
                 return near
-        below = 0  # the line after the last heading, each after the one before it; 0 where that isn't clear
-        for number, heading in enumerate(map(squeeze, hunk.headings)):
-            found = [at for at in range(below, len(self.lines)) if self._squeezed[at].startswith(heading)]
-            if not found or (number == 0 and len(found) > 1):
-                below = 0
-                break
-            below = found[0] + 1
-        later = [start for start in starts if start >= max(self._after, below)]
+        below = self._below_headings(hunk)
+        later = [start for start in starts if start >= max(self._after, below or 0)]
         if hunk.at_end:
-            later = [start for start in later if start + len(hunk.old) == len(self.lines)]
-        return later[0] if later and (below or len(later) == 1) else None
+            later = [start for start in later if start + len(hunk.old) == len(self._lines)]
+        return later[0] if later and (below is not None or len(later) == 1) else None
 
-    def _match_loosely(self, hunk: Hunk) -> HunkMatch | None:
+    def _below_headings(self, hunk: Hunk) -> int | None:
+        """The line after the last heading, each below the one before it; None if there is none, or it isn't clear."""
+        below: int | None = None
+        for heading in map(squeeze, hunk.headings):
+            found = [at for at in range(below or 0, len(self._lines)) if self._squeezed[at].startswith(heading)]
+            if not found or (below is None and len(found) > 1):
+                return None
+            below = found[0] + 1
+        return below
+
+    def _find_core(self, hunk: Hunk) -> HunkMatch | None:
         """The one place that has all lines from the first change to the last, and at least half of those that stay."""
         before, core, after = hunk.split()
         old = [(sign, squeeze(text)) for sign, text in core if sign != "+"]
         inside = sum(sign == " " and bool(key) for sign, key in old)
         above, below = _keys(before), _keys(after)
-        reach_above = len(before) + _LEFT_OUT if before else 0
-        reach_below = len(after) + _LEFT_OUT if after else 0
-        keys, scored = self._squeezed, list[tuple[int, int]]()
-        if old:  # where all old lines among the changes are
-            wanted = [key for _, key in old]
-            starts = [at for at in range(len(keys) - len(old) + 1) if keys[at : at + len(old)] == wanted]
-        else:  # where a line around the new ones is
-            last, first = squeeze(before[-1]) if before else "", squeeze(after[0]) if after else ""
-            around = zip(["", *keys], [*keys, ""], strict=True)
-            starts = [at for at, (x, y) in enumerate(around) if (last and x == last) or (first and y == first)]
-        for at in starts:
+        reach_above = len(before) + MAX_LEFT_OUT if before else 0
+        reach_below = len(after) + MAX_LEFT_OUT if after else 0
+        scores: dict[int, int] = {}  # of each place, how many of the lines that stay are there
+        for at in _starts_of([key for _, key in old], self._squeezed) if old else self._beside(before, after):
             end = at + len(old)
-            stay = _common(above, keys[max(at - reach_above, 0) : at]) + _common(below, keys[end : end + reach_below])
-            scored.append((inside + stay, at))
-        score, at = max(scored, default=(0, 0))
-        most = len(above) + len(below) + inside
-        if 2 * score < max(most, 1) or [each for each, _ in scored].count(score) > 1:
+            found_above = _common(above, self._squeezed[max(at - reach_above, 0) : at])
+            found_below = _common(below, self._squeezed[end : end + reach_below])
+            scores[at] = inside + found_above + found_below
+        best = max(scores.values(), default=0)
+        places = [at for at, score in scores.items() if score == best]
+        if len(places) != 1 or best == 0 or 2 * best < len(above) + len(below) + inside:
             return None
-        end = at + len(old)
-        near = {squeeze(line): line for line in self.lines[max(at - reach_above, 0) : end + reach_below]}
-        there = [*map(near.get, map(squeeze, before)), *self.lines[at:end], *map(near.get, map(squeeze, after))]
-        shift = self._shift if hunk.at is None else at - len(before) - hunk.at
+        at, end = places[0], places[0] + len(old)
+        near = {squeeze(line): line for line in self._lines[max(at - reach_above, 0) : end + reach_below]}
+        there = [*map(near.get, map(squeeze, before)), *self._lines[at:end], *map(near.get, map(squeeze, after))]
         how = "with other lines around it than the patch shows"
-        return HunkMatch(at, end, core, shift, _learn_indents(hunk, there), how)
+        return HunkMatch(hunk, at, end, self._shift_of(hunk, at - len(before)), _learn_indents(hunk, there), how)
+
+    def _beside(self, before: Sequence[str], after: Sequence[str]) -> list[int]:
+        """The places below the line that is directly above new ones, or above the line directly below them."""
+        last = squeeze(before[-1]) if before else ""
+        first = squeeze(after[0]) if after else ""
+        places: list[int] = []
+        for at, (above, below) in enumerate(pairwise(["", *self._squeezed, ""])):
+            if (last and above == last) or (first and below == first):
+                places.append(at)
+        return places
 
     def _is_applied(self, hunk: Hunk) -> bool:
-        new = [squeeze(line) for line in hunk.new]
-        return bool(new) and any(self._squeezed[at : at + len(new)] == new for at in range(len(self.lines)))
+        return bool(hunk.new) and bool(_starts_of([squeeze(line) for line in hunk.new], self._squeezed))
+
+    def _why_not(self, hunk: Hunk) -> str:
+        """Why it doesn't fit, and the lines that are most like its own."""
+        gone = [text for sign, text in hunk.lines if sign == "-" and squeeze(text) not in self._squeezed]
+        if gone:
+            why = f"it removes {gone[0][:MAX_LINE_CHARS]!r}, which isn't there"
+        elif self._is_applied(hunk):
+            why = "it seems to be applied already"
+        else:
+            why = "its lines aren't together there"
+        near = show_nearest(self._lines, hunk.old)
+        return f"{why}. The nearest, with line numbers:\n{near}" if near else why
+
+
+def _starts_of(wanted: Sequence[str], keys: Sequence[str]) -> list[int]:
+    """Where the wanted lines begin, wherever they follow each other."""
+    first, count = wanted[0], len(wanted)
+    return [at for at, key in enumerate(keys) if key == first and keys[at : at + count] == wanted]
 
 
 def _learn_indents(hunk: Hunk, there: Sequence[str | None]) -> Indents:
@@ -255,11 +293,11 @@ def _learn_indents(hunk: Hunk, there: Sequence[str | None]) -> Indents:
         both = zip(old, there, strict=False)
         return [(text, line) for (sign, text), line in both if line is not None and sign == wanted]
 
-    def same(some: Sequence[tuple[str, str]]) -> int:
-        return sum(indent_of(here) == indent_of(line) for here, line in some)
+    def agreeing(form: Hunk) -> int:
+        return sum(indent_of(here) == indent_of(line) for here, line in pairs(form, " "))
 
-    marked, unmarked = pairs(hunk, " "), pairs(hunk.unmarked, " ")
-    return Indents([*pairs(hunk, "-"), *(unmarked if same(unmarked) > same(marked) else marked)])
+    likelier = hunk.unmarked if agreeing(hunk.unmarked) > agreeing(hunk) else hunk
+    return Indents([*pairs(hunk, "-"), *pairs(likelier, " ")])
 
 
 def _keys(lines: Sequence[str]) -> list[str]:

@@ -2,8 +2,10 @@
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,21 @@ from denizen.tools.files.workspace import Workspace
 from denizen.tools.policy.call_files import files_of, meant_by_patch
 
 _MARKS_STAY = frozenset({"remember", "forget"})  # tools whose marks stay marks: the memory holds no secrets
-_MAX_FILE_BYTES = 5_000_000  # bytes of a file in which a secret is looked for
+_MAX_FILE_BYTES = 5_000_000  # of a file in which a secret is looked for
 _BETWEEN_WORDS = re.compile(r"[\s;|&<>()'\"`=]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """A text that a call writes, and the files that it goes into."""
+
+    text: str
+    files: Sequence[str]
+
+
+class _Fate(Enum):
+    RESTORED = "the secret goes in its place"
+    KEPT = "it stays a mark, as in the file"
 
 
 def restore_secrets(
@@ -29,47 +44,62 @@ def restore_secrets(
     """
     if call.name in _MARKS_STAY or not MARK.search(all_arguments(call.args)):
         return call.args
-    workspace = Path(files.root)
-    match call.args:  # the texts that the call writes, each with the files that it goes into
-        case {"patch": str(patch)}:
-            from denizen.tools.patching.parse import read_patch
-
-            parts = read_patch(patch)
-            lines = ["\n".join(line for hunk in part.hunks for _, line in hunk.lines) for part in parts]
-            targets = [*zip(lines, (meant_by_patch(part, workspace) for part in parts), strict=True)]
-        case {"command": str(command)}:
-            targets = [(command, [*dict.fromkeys(filter(None, _BETWEEN_WORDS.split(command)))])]
-        case args:
-            targets = [(all_arguments(args), files_of(call, workspace))]
-    wanted, literal = set[str](), set[str]()
-    for text, names in targets:
-        contents: list[bytes] = []
-        for name in names:
-            with suppress(ToolRefused), files.at(name) as place, place.open() as file:
-                contents.append(file.read(_MAX_FILE_BYTES))
-        for mark in MARK.findall(text):
+    fates: dict[str, set[_Fate]] = {}
+    for writing in _writings(call, Path(files.root)):
+        contents = _contents(files, writing.files)
+        for mark in MARK.findall(writing.text):
             secret = redactor.secret(mark)
-            if secret and any(secret.encode() in content for content in contents):
-                wanted.add(mark)
-            elif any(mark.encode() in content for content in contents):
-                literal.add(mark)
-            elif secret and lets_in(mark):
-                wanted.add(mark)
-            elif secret:
-                raise ToolRefused(
-                    f"{mark} stands for a secret. It is put back only into a file that holds it, or into a command "
-                    "that names such a file; a policy rule of the user's can allow other places. Leave it out, or say "
-                    "what you need"
-                )
-            else:
-                raise ToolRefused(
-                    f"{mark} stands for a secret that isn't known here: ask the user for it, or leave "
-                    "that part as it is"
-                )
-            if "command" in call.args and mark in wanted and shlex.quote(secret) != secret:
+            fate = _fate_of(mark, secret, contents, lets_in)
+            if fate is _Fate.RESTORED and "command" in call.args and shlex.quote(secret) != secret:
                 raise ToolRefused(
                     f"{mark} contains characters that are special to a shell: change the file with write or edit"
                 )
-    if wanted & literal:
-        raise ToolRefused("one file holds the secret and another its mark: change them in calls of their own")
-    return redactor.put_back(call.args, wanted)
+            fates.setdefault(mark, set()).add(fate)
+    if any(len(each) > 1 for each in fates.values()):
+        raise ToolRefused("one file holds the secret and another its mark: change them in separate calls")
+    return redactor.put_back(call.args, {mark for mark, each in fates.items() if _Fate.RESTORED in each})
+
+
+def _writings(call: ToolCall, workspace: Path) -> list[_Writing]:
+    match call.args:
+        case {"patch": str(patch)}:
+            from denizen.tools.patching.parse import read_patch
+
+            writings: list[_Writing] = []
+            for part in read_patch(patch):
+                text = "\n".join(line for hunk in part.hunks for _, line in hunk.lines)
+                writings.append(_Writing(text, meant_by_patch(part, workspace)))
+            return writings
+        case {"command": str(command)}:
+            words = filter(None, _BETWEEN_WORDS.split(command))
+            return [_Writing(command, [*dict.fromkeys(words)])]
+        case args:
+            return [_Writing(all_arguments(args), files_of(call, workspace))]
+
+
+def _contents(files: Workspace, names: Sequence[str]) -> list[bytes]:
+    """The beginnings of those files that can be read."""
+    contents: list[bytes] = []
+    for name in names:
+        with suppress(ToolRefused), files.at(name) as place, place.open() as file:
+            contents.append(file.read(_MAX_FILE_BYTES))
+    return contents
+
+
+def _fate_of(mark: str, secret: str, contents: Sequence[bytes], lets_in: Callable[[str], bool]) -> _Fate:
+    """What becomes of a mark in a text for files with these contents. Raises ToolRefused if it must not be there."""
+    if secret and any(secret.encode() in content for content in contents):
+        return _Fate.RESTORED
+    if any(mark.encode() in content for content in contents):
+        return _Fate.KEPT
+    if not secret:
+        raise ToolRefused(
+            f"{mark} stands for a secret that isn't known here: ask the user for it, or leave that part as it is"
+        )
+    if not lets_in(mark):
+        raise ToolRefused(
+            f"{mark} stands for a secret. It is put back only into a file that holds it, or into a command "
+            "that names such a file; a policy rule of the user's can allow other places. Leave it out, or say "
+            "what you need"
+        )
+    return _Fate.RESTORED
