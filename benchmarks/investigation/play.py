@@ -22,8 +22,8 @@ from denizen.events import Finished, StreamEvent
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
 from denizen.ports import ActionFormat, ContextPolicy, Limits, ModelRequest, Tool, Toolset
 from denizen.text.estimate import estimate_message
-from denizen.tools.working_notes import keep, note, notes
 from denizen.worlds.code import WORLD, coding_tools
+from denizen.worlds.code.tools.working_notes import keep, note, notes
 from denizen.worlds.world import ToolParts
 
 WRITTEN_FOR = "3.14.5"

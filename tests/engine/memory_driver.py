@@ -25,7 +25,7 @@ from denizen.messages import AssistantMessage, Text, ToolCall, UserMessage
 from denizen.ports import Limits, ModelRequest, Session, Traits
 from denizen.sessions import JsonlStore
 from denizen.testing import FakeClock
-from denizen.tools.working_notes import keep, note
+from denizen.worlds.code.tools.working_notes import keep, note
 from denizen.worlds.world import Profile
 
 FOLDER, STEP = Path(sys.argv[1]), int(sys.argv[2])

@@ -13,7 +13,7 @@ from denizen.entries import AnswerEntry, StartedEntry
 from denizen.messages import AssistantMessage, ToolCall, ToolResult
 from denizen.ports import Answer, ToolContext, Traits
 from denizen.testing import FakeClock
-from denizen.tools.ask import ask
+from denizen.worlds.code.tools.ask import ask
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def _sent(agent: object) -> str:
 
 
 async def test_kept_outputs_and_notes_outlive_a_change_to_structured_calls(agent_of: MakeAgent) -> None:
-    from denizen.tools.working_notes import keep, note
+    from denizen.worlds.code.tools.working_notes import keep, note
 
     tools = [look, keep, note]
     first = agent_of(

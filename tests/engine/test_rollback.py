@@ -13,7 +13,7 @@ from denizen.checkpoints import shadow_of
 from denizen.messages import AssistantMessage, ToolCall, Usage
 from denizen.ports import Tool, Traits
 from denizen.testing import FakeClock
-from denizen.tools.checkpoint import checkpoint_tools
+from denizen.worlds.code.tools.checkpoint import checkpoint_tools
 
 Step = tuple[str, dict[str, Any]]
 

@@ -18,7 +18,7 @@ from denizen.events import LlmStream, RunEvent, TextDelta, TextEnd, ToolStart
 from denizen.messages import Image, Text, ToolResult, UserMessage
 from denizen.ports import Answer, Steer, ToolContext, Traits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
-from denizen.tools.ask import ask
+from denizen.worlds.code.tools.ask import ask
 
 SHELL = Config(agent=AgentSettings(actions="shell"))
 ASKS = Config(agent=AgentSettings(actions="shell"), policy=PolicySettings(rules=[Rule(tool="mark", decide="ask")]))

@@ -23,7 +23,7 @@ from denizen.models.openai import OpenAIModel
 from denizen.ports import ActionFormat, Answer, Model, Toolset, Traits
 from denizen.testing import LoopbackAnthropic, LoopbackOpenAI
 from denizen.testing.loopback import LoopbackServer
-from denizen.tools.working_notes import keep, note, notes
+from denizen.worlds.code.tools.working_notes import keep, note, notes
 from denizen.worlds.world import Profile
 
 Entries = Callable[[Agent], Awaitable[list[AnyEntry]]]

@@ -11,9 +11,9 @@ import pytest
 
 import denizen
 from denizen.messages import ToolResult
-from denizen.tools.edit_symbol import edit_symbol
 from denizen.tools.grep import grep_tool
-from denizen.tools.view import view_tool
+from denizen.worlds.code.tools.edit_symbol import edit_symbol
+from denizen.worlds.code.tools.view import view_tool
 
 Call = Callable[..., Awaitable[ToolResult]]
 DETAILS = 600

@@ -1,6 +1,6 @@
 """What the agent can do: `@tool`, and the tools that come with Denizen."""
 
 from denizen.tools.function import FunctionTool, tool
-from denizen.tools.standard import code_tools, default_tools, plugin_tools
+from denizen.tools.standard import default_tools, plugin_tools
 
-__all__ = ["FunctionTool", "code_tools", "default_tools", "plugin_tools", "tool"]
+__all__ = ["FunctionTool", "default_tools", "plugin_tools", "tool"]

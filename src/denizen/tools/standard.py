@@ -1,13 +1,12 @@
-"""The tools of every agent, those for projects, and those of other packages."""
+"""The tools of every agent, and those of other packages."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from denizen.config.home import places
 from denizen.config.plugins import load_entry_point
 from denizen.errors import ConfigError
-from denizen.ports import Checkpoints, Memory, Sandbox, Tool
+from denizen.ports import Memory, Sandbox, Tool
 
 if TYPE_CHECKING:
     from denizen.config import Config
@@ -56,33 +55,6 @@ def default_tools(
     if is_asked_for(config) and NAME not in {each.name for each in plugins}:
         kept.append(memory_folder_tool(places(config)[0] / "memories"))
     return [*files, *programs, *web, *kept, *plugins]
-
-
-def code_tools(
-    config: "Config",
-    *,
-    sandbox: Sandbox,
-    memory: Memory,
-    environ: Mapping[str, str],
-    home: Path,
-    checkpoints: Checkpoints | None = None,
-    jobs: "Jobs | None" = None,
-) -> list[Tool]:
-    """The tools for work in a project; the indexes of its code are kept in `home`."""
-    from denizen.tools.analyze import analyze_tool
-    from denizen.tools.ask import ask
-    from denizen.tools.checkpoint import checkpoint_tools
-    from denizen.tools.edit_symbol import edit_symbol
-    from denizen.tools.package import package_tool
-    from denizen.tools.task import task
-    from denizen.tools.view import view_tool
-    from denizen.tools.working_notes import keep, note, notes
-
-    standard = default_tools(config, sandbox=sandbox, memory=memory, environ=environ, jobs=jobs)
-    standard = [tool for tool in standard if tool.name not in {"ls", "read"}]  # view shows folders and files
-    looks = [view_tool(home), analyze_tool(home, environ), package_tool(config.packages.advisories)]
-    back = checkpoint_tools(checkpoints) if checkpoints else []
-    return [*looks, edit_symbol, *standard, *back, ask, task, keep, note, notes]
 
 
 def plugin_tools() -> list[Tool]:

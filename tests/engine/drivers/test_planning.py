@@ -12,7 +12,7 @@ from denizen.context import WorkingMemory
 from denizen.messages import ToolResult, UserMessage
 from denizen.ports import Traits
 from denizen.tools.task import task
-from denizen.tools.working_notes import keep
+from denizen.worlds.code.tools.working_notes import keep
 from denizen.worlds.world import Profile
 
 CONFIG = Config(agent=AgentSettings(driver="planning"))

@@ -8,12 +8,12 @@ import pytest
 from denizen.config.settings import PolicySettings, SandboxSettings
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.tools.edit import edit
-from denizen.tools.edit_symbol import edit_symbol
 from denizen.tools.function import tool
 from denizen.tools.patch import apply_patch
 from denizen.tools.policy.policy import RulePolicy
 from denizen.tools.sandbox import Bubblewrap
 from denizen.tools.write import write
+from denizen.worlds.code.tools.edit_symbol import edit_symbol
 
 CODE = "def one():\n    return 1\n"
 PATCH = "*** Begin Patch\n*** Update File: a.py\n-    return 1\n+    return 2\n*** Delete File: b.py\n*** End Patch\n"

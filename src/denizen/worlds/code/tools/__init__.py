@@ -1,0 +1,1 @@
+"""The tools that only the coder has: code by structure, analysis, packages, working notes."""
