@@ -10,12 +10,16 @@ from typing import Any
 
 
 @contextmanager
-def disk_calls() -> Generator[list[str]]:
-    """The writes and syncs of this thread, and of all that begin from now on, as the interpreter sees them."""
+def disk_calls(*calls: object) -> Generator[list[str]]:
+    """The writes and syncs of this thread, and of all that begin from now on, as the interpreter sees them.
+
+    With `calls`, those builtin functions instead.
+    """
+    counted = calls or (os.write, os.fsync)
     seen: list[str] = []
 
     def watch(_: FrameType, event: str, what: Any) -> None:
-        if event == "c_call" and what in (os.write, os.fsync):
+        if event == "c_call" and what in counted:
             seen.append(what.__name__)
 
     threading.setprofile(watch)

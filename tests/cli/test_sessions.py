@@ -9,7 +9,15 @@ import pytest
 from tests.cli.conftest import OnTerminal, Run
 from tests.cli.model import Model, call
 
+from denizen.entries import UserEntry
+from denizen.messages import Text, UserMessage
+from denizen.ports import SessionStore
+from denizen.runtime.clock import SystemClock
+from denizen.sessions import JsonlStore
+from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.spend_file import SpendFile
+from denizen.sessions.spend_table import SpendTable
+from denizen.sessions.tables import SharedTables
 
 
 @pytest.fixture
@@ -202,3 +210,63 @@ def test_a_long_name_leaves_room_for_the_rest_on_a_terminal(
     assert "longlong" in shown
     assert "…" in shown
     assert "long" * 50 in denizen("sessions", "list").out
+
+
+def names(listed: str) -> list[str]:
+    return [json.loads(line)["key"].rpartition(":")[2] for line in listed.splitlines()]
+
+
+async def save(store: SessionStore, key: str, text: str) -> None:
+    session = await store.open(key)
+    await session.append(UserEntry(message=UserMessage([Text(text)])))
+    await session.close()
+
+
+async def test_list_shows_pages(denizen: Run, environ: dict[str, str]) -> None:
+    store = JsonlStore(Path(environ["DENIZEN_HOME"], "sessions"), clock=SystemClock())
+    for name in "abcde":
+        await save(store, name, f"This is {name}")
+    assert names(denizen("sessions", "list", "--json").out) == [*"edcba"]
+    first = denizen("sessions", "list", "--limit", "2")
+    assert [line.split()[0] for line in first.out.splitlines()] == ["name", "e", "d"]
+    command = first.err.strip().partition("denizen ")[2].split()
+    second = denizen(*command)
+    assert [line.split()[0] for line in second.out.splitlines()] == ["name", "c", "b"]
+    assert names(denizen("sessions", "list", "--json", "--before", command[-1]).out) == [*"cba"]
+    assert denizen("sessions", "list", "--before", "2020-01-01").out == ""
+    ran = denizen("sessions", "list", "--before", "yesterday")
+    assert (ran.status, "'yesterday' isn't a date" in ran.err) == (2, True)
+
+
+async def test_list_on_a_terminal_shows_the_last_fifty(on_terminal: OnTerminal, environ: dict[str, str]) -> None:
+    store = JsonlStore(Path(environ["DENIZEN_HOME"], "sessions"), clock=SystemClock())
+    for number in range(51):
+        await save(store, f"s{number}", "hi")
+    screen = on_terminal("sessions", "list")
+    assert screen.end() == 0
+    assert "s50 " in screen.text
+    assert "s0 " not in screen.text
+    assert "There may be more: denizen sessions list --limit 50 --before" in screen.text
+
+
+async def test_sessions_of_the_database_are_listed_shown_forked_exported_and_removed(
+    denizen: Run, model: Model, shared: str
+) -> None:
+    model.plays("Hello.")
+    assert denizen("ask", "--session", "here", "hi").status == 0
+    tables = SharedTables(shared)
+    store = PostgresStore(tables, clock=SystemClock())
+    key = "agent:main:channel:http:account:default:peer:direct:ann"
+    await save(store, key, "Who is the cat?")
+    SpendTable(tables).add({key: 0.25})
+    assert names(denizen("sessions", "list", "--json").out) == ["ann", "here"]
+    assert "$0.2500" in denizen("sessions", "list", "--limit", "1").out
+    assert "Who is the cat?" in denizen("sessions", "show", key).out
+    assert "Hello." in denizen("sessions", "show", "here").out
+    assert '"text":"Who is the cat?"' in denizen("sessions", "export", key).out
+    assert denizen("sessions", "fork", key, f"{key}-2").status == 0
+    assert denizen("sessions", "rm", "--yes", key).status == 0
+    assert names(denizen("sessions", "list", "--json").out) == ["ann-2", "here"]
+    ran = denizen("sessions", "show", key)
+    assert (ran.status, f"There is no session {key}" in ran.err) == (1, True)
+    tables.close()

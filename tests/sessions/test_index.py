@@ -1,11 +1,19 @@
 """The index is read from the sessions' files alone, quickly, and whatever their state."""
 
+import asyncio
+import io
 import json
+import os
+import shutil
+import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.disk_calls import disk_calls
 
 from denizen.entries import AssistantEntry, EndEntry, NoteEntry, UserEntry
 from denizen.messages import AssistantMessage, Image, Text, Usage, UserMessage
@@ -127,12 +135,77 @@ async def test_other_files_are_no_sessions(store: JsonlStore, put: Put) -> None:
     assert len(await store.list()) == 1
 
 
-async def test_two_that_were_written_at_the_same_time_are_in_the_order_of_their_files(
+async def test_two_that_were_written_at_the_same_time_are_in_the_order_of_their_names(
     store: JsonlStore, put: Put
 ) -> None:
-    import os
-
     header = line(type="session", id="1", at="2026-01-01T00:00:00Z", key=WORK)
-    for name, modified in (("a", 3), ("b", 1), ("c", 2)):
-        os.utime(put(header, name), (modified, modified))
-    assert [info.key[-1] for info in await store.list()] == ["a", "c", "b"]
+    for name in "bca":
+        put(header, name)
+    assert [info.key[-1] for info in await store.list()] == ["a", "b", "c"]
+
+
+# Pages
+
+
+def begun(name: str, second: int) -> bytes:
+    at = datetime.fromtimestamp(1_700_000_000 + second, UTC).isoformat()
+    return line(type="session", id="1", parent="", at=at, version=1, key=name)
+
+
+async def asked_of_the_disk(store: JsonlStore, changed: int) -> tuple[list[str], list[str]]:
+    """The names of the sessions on the second page, and what the disk was asked for it."""
+    os.utime(store.path("s0").parent, (changed, changed))  # the folder's clock has gone on since
+    [*_, last] = await store.page(50)
+    with disk_calls(io.open, os.open, os.stat, os.listdir, os.scandir, sqlite3.connect) as calls:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())  # only new threads are watched
+        page = await store.page(50, last.used)
+    return [info.key.rpartition(":")[2] for info in page], sorted(calls)
+
+
+async def test_page_asks_the_same_of_the_disk_however_many_sessions_there_are(store: JsonlStore, put: Put) -> None:
+    for number in range(100):
+        put(begun(f"s{number}", number), f"s{number}")
+    names, few = await asked_of_the_disk(store, 1)
+    assert names == [f"s{number}" for number in range(49, -1, -1)]
+    for number in range(100, 3000):
+        put(begun(f"s{number}", number), f"s{number}")
+    names, many = await asked_of_the_disk(store, 2)
+    assert names == [f"s{number}" for number in range(2949, 2899, -1)]
+    assert many == few
+    assert 50 <= len(many) < 300
+
+
+async def test_files_that_came_and_went_without_denizen_are_noticed(store: JsonlStore, put: Put) -> None:
+    async with opened(store, "ours"):
+        pass
+    put(begun("old", 1), "old")
+    put(begun("older", 0), "older")
+    assert [info.key.rpartition(":")[2] for info in await store.page(9)] == ["ours", "old", "older"]
+    store.path("old").unlink()
+    assert [info.key.rpartition(":")[2] for info in await store.page(9)] == ["ours", "older"]
+    shutil.rmtree(store.path("ours").parent)
+    assert await store.page(9) == []
+
+
+@pytest.mark.parametrize("damage", [b"garbage" * 1000, b""])
+async def test_index_that_is_damaged_or_missing_is_made_anew(store: JsonlStore, put: Put, damage: bytes) -> None:
+    for number in range(3):
+        put(begun(f"s{number}", number), f"s{number}")
+    assert len(await store.page(9)) == 3
+    index = store.path("s0").parents[1] / "index.db"
+    for path in index.parent.glob("index.db*"):
+        path.unlink()
+    index.write_bytes(damage)
+    for _ in range(2):
+        assert [info.key[-2:] for info in await store.page(9)] == ["s2", "s1", "s0"]
+    async with opened(store, "s0"):
+        pass
+    assert [info.key[-2:] for info in await store.page(1)] == ["s0"]
+
+
+async def test_sessions_of_the_same_moment_are_on_one_page(store: JsonlStore, put: Put) -> None:
+    for number in range(5):
+        put(begun(f"s{number}", number // 3), f"s{number}")
+    first = await store.page(3)
+    assert [info.key[-1] for info in first] == [*"34012"]
+    assert await store.page(3, first[-1].used) == []

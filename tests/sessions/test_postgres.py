@@ -185,6 +185,33 @@ async def test_an_append_asks_the_same_of_the_database_however_long_the_session_
     assert max(costs[500:]) < max(costs[50:100]) + 20  # numbers have more digits
 
 
+async def test_page_asks_the_same_of_the_database_however_many_sessions_there_are(
+    new_store: Callable[[], PostgresStore], admin: Connection, postgres_url: str
+) -> None:
+    await saved(new_store(), "1")
+    admin.execute(
+        "INSERT INTO sessions (key, holder, entries, info, used) "
+        "SELECT format('key-%s', n), '', 1, format('{\"key\": \"%s\"}', n)::json, n FROM generate_series(1, 10000) AS n"
+    )
+    admin.execute("ANALYZE sessions")
+    read = "SELECT seq_scan, idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'sessions'"
+    async with line_to(postgres_url) as (url, line):
+        store = PostgresStore(tables := SharedTables(url), clock=SystemClock())
+        await store.page(50)
+        admin.execute("SELECT pg_stat_force_next_flush()")
+        [(scans, _)] = admin.execute(read).fetchall()
+        before = line.sent
+        page = await store.page(50, 5000.0)
+        assert line.sent - before < 1000  # one statement
+        tables.close()
+    assert [info.key for info in page] == [str(number) for number in range(4999, 4949, -1)]
+    await until(postgres_url, "pg_stat_user_tables WHERE relname = 'sessions' AND idx_tup_fetch >= 100")
+    [(after, rows)] = admin.execute(read).fetchall()
+    assert after == scans
+    assert isinstance(rows, int)
+    assert rows < 150
+
+
 # The server and the network
 
 

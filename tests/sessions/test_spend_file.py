@@ -1,7 +1,9 @@
 """What was spent, in a file that several processes share."""
 
+import gc
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -22,3 +24,12 @@ def test_several_that_make_the_file_at_once_all_add_their_sum(tmp_path: Path) ->
 def sum_of(path: Path) -> Mapping[str, float]:
     with closing(SpendFile(path)) as spent:
         return spent.read(["day"])
+
+
+def test_file_that_nobody_closes_warns_about_nothing(tmp_path: Path) -> None:
+    """Python 3.13 and later warn of SQLite connections that are collected while they are open."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        SpendFile(tmp_path / "spend.db").add({"day": 1.0})
+        gc.collect()
+    assert found == []

@@ -126,8 +126,8 @@ class ChatScreen:
 
     async def sessions(self) -> Sequence[tuple[str, str]]:
         """The last ones."""
-        listed = await self._conversation.agent.store.list()
-        return [(short_name(info.key), one_line(info.title)) for info in listed[:100]]
+        listed = await self._conversation.agent.store.page(100)
+        return [(short_name(info.key), one_line(info.title)) for info in listed]
 
     # What a conversation does with it.
 

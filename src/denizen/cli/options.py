@@ -23,6 +23,7 @@ from denizen.memory import LongTermMemory
 from denizen.ports import Budget, Level, Model, Reasoning, SessionStore
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import new_name
+from denizen.sessions.index import each_session
 from denizen.worlds.assemble import Agent
 from denizen.worlds.world import Profile, worlds
 
@@ -145,8 +146,10 @@ class CommandOptions:
         info = store().info(self.session) if self.session else None
         if self.continue_ and not self.session:
             _, workspace = places(loaded.config)
-            ours = (each for each in await store().list() if each.workspace == str(workspace) and is_ours(each.key))
-            info = next(ours, None)
+            async for each in each_session(store()):
+                if each.workspace == str(workspace) and is_ours(each.key):
+                    info = each
+                    break
             if info is None:
                 raise ConfigError(f"There is no session to continue in {workspace}. Begin one without --continue.")
         if begun and info is None:

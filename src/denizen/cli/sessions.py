@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+import math
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Literal
 import click
 import msgspec
 
-from denizen.cli.home import home, store
+from denizen.cli.home import home, shared_tables, store
 from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json, write_markdown
 from denizen.cli.text import cut, printable, shorten, width
 from denizen.config.home import user_folder
@@ -35,17 +36,23 @@ from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, AssistantPart, Document, Text, Thinking, ToolCall, UserPart
 from denizen.ports import SessionInfo
 from denizen.runtime.clock import SystemClock
-from denizen.sessions import new_name, short_name
+from denizen.sessions import JsonlStore, new_name, short_name
+from denizen.sessions.index import first_of
+from denizen.sessions.postgres import PostgresStore
+from denizen.sessions.spend import Sums
 from denizen.sessions.spend_file import SpendFile
+from denizen.sessions.spend_table import SpendTable
 from denizen.text.plural import usage_parts
 
 FOLDER = 28
 """Cells of a folder on a terminal."""
+_LIMIT = 50
+_ALL = 2**31 - 1
 
 
 @click.group()
 def sessions() -> None:
-    """The sessions in the home.
+    """The sessions in the home, and in the database that gateway.database names.
 
     A session has the name that --session gave it, or one made of the time; one of another channel, its whole key.
     """
@@ -53,16 +60,49 @@ def sessions() -> None:
 
 @sessions.command("list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
-def list_sessions(as_json: bool) -> None:
-    """List all sessions, the latest first."""
-    print_sessions(asyncio.run(store().list()), as_json=as_json)
+@click.option("--limit", type=click.IntRange(1), help="Sessions at most. [default: 50 on a terminal, otherwise all]")
+@click.option("--before", metavar="TIME", help="Those last used before a date, or a time as the last page shows it.")
+def list_sessions(as_json: bool, limit: int | None, before: str | None) -> None:
+    """List sessions, the latest first."""
+    if limit is None:
+        limit = _LIMIT if is_interactive() and not as_json else _ALL
+    until = math.inf
+    if before:
+        try:
+            until = datetime.fromisoformat(before).timestamp()
+        except ValueError:
+            raise click.BadParameter(
+                f"{before!r} isn't a date or a time such as 2026-01-31T12:00.", param_hint="--before"
+            ) from None
+    stores = _stores()
+    found = first_of([info for each in stores for info in asyncio.run(each.page(limit, until))], limit)
+    print_sessions(found, as_json=as_json)
+    if len(found) >= limit and not as_json:
+        more = datetime.fromtimestamp(found[-1].used).astimezone().isoformat()
+        click.echo(f"There may be more: denizen sessions list --limit {limit} --before {more}", err=True)
+
+
+def _stores() -> Sequence[JsonlStore | PostgresStore]:
+    """Where the sessions are: the files of the home, and the database of its gateway."""
+    tables = shared_tables()
+    return [store(), PostgresStore(tables, clock=SystemClock())] if tables else [store()]
+
+
+def _store_of(name: str) -> JsonlStore | PostgresStore:
+    """Where the session of that name is; the last place, if it is nowhere."""
+    files, *others = _stores()
+    return others[0] if others and not store().path(name).exists() else files
 
 
 def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> None:
     """Sessions, as a table or as lines of JSON, with what all turns of each have cost."""
-    spent: Mapping[str, float] = {}
-    with suppress(DenizenError):  # then it is what the last turn has cost
-        spent = SpendFile(home() / "spend.db").read([info.key for info in found])
+    sums: list[Sums] = [SpendFile(home() / "spend.db")]
+    if tables := shared_tables():
+        sums.append(SpendTable(tables))
+    spent: dict[str, float] = {}
+    for each in sums:
+        with suppress(DenizenError):  # then it is what the last turn has cost
+            spent |= each.read([info.key for info in found])
     found = [msgspec.structs.replace(info, cost_usd=max(info.cost_usd, spent.get(info.key, 0.0))) for info in found]
     if as_json:
         write_json(*found)
@@ -108,7 +148,7 @@ def show(name: str, whole: bool) -> None:
 def fork(name: str, to: str | None, at: str) -> None:
     """Begin another session with all of this one; print its name."""
     to = to or new_name(SystemClock())
-    asyncio.run(store().fork(name, to, at=at))
+    asyncio.run(_store_of(name).fork(name, to, at=at))
     write(f"{to}\n")
 
 
@@ -122,7 +162,7 @@ def rm(names: tuple[str, ...], yes: bool) -> None:
             raise click.UsageError("Deleting is for good: say --yes where nobody can be asked.")
         confirm(f"Delete {', '.join(names)} for good?", abort=True)
     for name in names:
-        asyncio.run(store().remove(name))
+        asyncio.run(_store_of(name).remove(name))
 
 
 @sessions.command()
@@ -142,7 +182,7 @@ def export(name: str, kind: Literal["jsonl", "markdown"], output: Path | None) -
 
 
 def _read(name: str) -> Sequence[AnyEntry]:
-    return asyncio.run(store().read(name))
+    return asyncio.run(_store_of(name).read(name))
 
 
 def _folder(path: str) -> str:

@@ -65,7 +65,7 @@ async def _continue(chat: Conversation, _: str) -> TurnStop:
 async def _sessions(chat: Conversation, name: str) -> TurnStop | None:
     if name:
         return await _new(chat, name)
-    for info in (await chat.agent.store.list())[:20]:
+    for info in await chat.agent.store.page(20):
         _print(f"{short_name(info.key):24} {info.title}")
     return None
 

@@ -1,5 +1,6 @@
 """Sessions: one conversation each, and the store that keeps them."""
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -58,7 +59,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
     """A line of the index. `updated` is seconds since the epoch; `tokens` is the context after the last call.
 
     `stop_reason` is how the last turn ended, or `parked` or `unfinished` where it hasn't. `earlier` are the talks
-    before the one that the title is of, the latest first.
+    before the one that the title is of, the latest first. `used` is when the session was last opened for writing, or
+    closed: pages are in this order.
     """
 
     key: str
@@ -72,6 +74,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     stop_reason: str = ""
     cost_usd: float = 0.0
     earlier: Sequence[Talk] = ()
+    used: float = 0.0
 
 
 class SessionStore(Protocol):
@@ -88,6 +91,12 @@ class SessionStore(Protocol):
 
     async def list(self) -> Sequence[SessionInfo]:
         """All sessions, the latest first."""
+
+    async def page(self, limit: int, before: float = math.inf) -> Sequence[SessionInfo]:
+        """The `limit` sessions that were last `used` before that time, the latest first; all of the last moment.
+
+        A page costs the same however many sessions there are. Fewer than `limit`: there are no more.
+        """
 
     async def remove(self, key: str) -> None:
         """Delete a session for good. Raises SessionError while a process has it open."""

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, BinaryIO, NamedTuple
@@ -25,7 +25,7 @@ from denizen.entries import (
     UserEntry,
 )
 from denizen.messages import Text, UserMessage
-from denizen.ports import SessionInfo, Talk
+from denizen.ports import SessionInfo, SessionStore, Talk
 from denizen.sessions.codec import ENTRY, UNREADABLE
 from denizen.sessions.key import key_of
 
@@ -33,6 +33,7 @@ _WINDOW = 64 * 1024  # bytes looked at, at first at the end
 _FURTHEST = 64 * _WINDOW  # bytes looked at to find how the last turn ended; and the longest line that is looked at
 _FIRST_LINES = 100  # lines in which the first message is looked for
 _TITLE = 80  # characters
+_PAGE = 50
 _BEGUN_ANEW = f'"name":"{EARLIER}","value":[{{"title":'.encode()
 _OF_A_TURN = re.compile(rb'^\{"type":"(user|assistant|started|tool|parked|answer)"')
 
@@ -126,6 +127,23 @@ def _read_beginning(file: BinaryIO, begins: int) -> tuple[SessionEntry | None, s
             case None if not line:
                 break
     return header, ""
+
+
+def first_of(found: Iterable[SessionInfo], limit: int) -> Sequence[SessionInfo]:
+    """A page out of sessions from anywhere, as `SessionStore.page` has it."""
+    latest = sorted(found, key=lambda info: info.used, reverse=True)
+    if len(latest) <= limit:
+        return latest
+    return [info for info in latest if info.used >= latest[:limit][-1].used]
+
+
+async def each_session(store: SessionStore) -> AsyncGenerator[SessionInfo]:
+    """The sessions of a store, the latest first, read page by page as they are asked for."""
+    page = await store.page(_PAGE)
+    while page:
+        for info in page:
+            yield info
+        page = await store.page(_PAGE, page[-1].used)
 
 
 def title_of(message: UserMessage) -> str:

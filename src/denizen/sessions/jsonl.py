@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import math
+import sys
 from collections.abc import Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
@@ -19,6 +21,7 @@ from denizen.runtime.cache import BoundedCache
 from denizen.runtime.clock import Clock
 from denizen.sessions.codec import VERSION, encode, load
 from denizen.sessions.file import FileState, Lock, TranscriptFile, create, explain, explained
+from denizen.sessions.file_order import FileOrder
 from denizen.sessions.index import summarise
 from denizen.sessions.key import key_of, session_key, transcript_path
 from denizen.sessions.retry import retry_unavailable
@@ -64,6 +67,7 @@ class JsonlStore:
         retry_s: float = 0.0,
     ) -> None:
         self._root = root
+        self._order = FileOrder(root, _last_used)
         self.retry_s = retry_s
         self._closed = BoundedCache[_Closed](CLOSED_SESSIONS, CLOSED_BYTES)
         self.clock = clock
@@ -90,6 +94,7 @@ class JsonlStore:
             session = JsonlSession(key, self, file, tree)
             if not session.head:
                 session.begin(workspace, profile)
+            self.use(key)
         except BaseException:
             file.close()
             raise
@@ -130,13 +135,24 @@ class JsonlStore:
 
     async def list(self) -> Sequence[SessionInfo]:
         """All sessions, the latest first."""
+        found = [replace(info, used=0.0) for info in await self.page(sys.maxsize)]
+        return sorted(found, key=lambda info: info.updated, reverse=True)
+
+    async def page(self, limit: int, before: float = math.inf) -> Sequence[SessionInfo]:
+        """The `limit` sessions that were last used before that time, the latest first; all of the last moment."""
 
         def read() -> Sequence[SessionInfo]:
-            files = sorted(self._root.glob("*/*.jsonl"), key=_modified, reverse=True)  # for those with equal times
-            found = [info for file in files if (info := _summary(file))]
-            return sorted(found, key=lambda info: info.updated, reverse=True)
+            found, until = list[SessionInfo](), before
+            while len(found) < limit and (files := self._order.page(limit - len(found), until)):
+                found += [replace(info, used=used) for file, used in files if (info := _summary(file))]
+                until = files[-1][1]
+            return found
 
         return await asyncio.to_thread(read)
+
+    def use(self, key: str) -> None:
+        """Note that a session is written now: listings begin with it."""
+        self._order.use(self.path(key), self.clock.now().timestamp())
 
     async def remove(self, key: str) -> None:
         """Delete a session for good. Raises SessionError while it is open, and for an unknown key."""
@@ -186,6 +202,7 @@ class JsonlSession:
         self._store = store
         self._file = file
         self._tree = tree
+        self._has_written = False
 
     @property
     def moved(self) -> bool:
@@ -223,6 +240,9 @@ class JsonlSession:
         """Give the lock back."""
         if self._file.is_sound and not self.warnings:
             self._store.keep_closed(self.key, self._file, self._tree)
+        if self._has_written:
+            self._store.use(self.key)
+            self._has_written = False
         self._file.close()
 
     def _write(self, entry: AnyEntry) -> str:
@@ -230,6 +250,7 @@ class JsonlSession:
         entry = replace(entry, id=tree.next_id(), parent=self.head, at=self._store.clock.now())
         line, entry = encode(entry, self._store.redactor)
         self._file.append(line)
+        self._has_written = True
         tree.add(entry)
         self.head, self.entries = tree.head, tree.branch
         return entry.id
@@ -245,8 +266,6 @@ def _summary(path: Path) -> SessionInfo | None:
         return SessionInfo(key=key_of(path) or path.stem)
 
 
-def _modified(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+def _last_used(path: Path) -> float:
+    info = _summary(path)
+    return info.updated if info else 0.0

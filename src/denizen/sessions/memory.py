@@ -1,5 +1,6 @@
 """Keeps sessions in memory, until the process ends: for calls that bring their whole conversation, and for tests."""
 
+import math
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from denizen.errors import SessionError, SessionHeld, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.runtime.clock import Clock
 from denizen.sessions.codec import ENCODER, encode
-from denizen.sessions.index import with_entry
+from denizen.sessions.index import first_of, with_entry
 from denizen.sessions.key import session_key
 from denizen.sessions.tree import EntryTree
 
@@ -58,6 +59,11 @@ class MemoryStore:
         """All sessions, the latest first."""
         found = [_summary(key, tree.branch) for key, tree in self._trees.items()]
         return sorted(found, key=lambda info: info.updated, reverse=True)
+
+    async def page(self, limit: int, before: float = math.inf) -> Sequence[SessionInfo]:
+        """The `limit` sessions that were last used before that time, the latest first; all of the last moment."""
+        found = await self.list()
+        return first_of((replace(info, used=info.updated) for info in found if info.updated < before), limit)
 
     async def remove(self, key: str) -> None:
         """Forget a session. Raises SessionError while it is open, and for an unknown key."""

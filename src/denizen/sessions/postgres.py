@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import os
 import secrets
 import socket
@@ -26,11 +27,13 @@ from denizen.sessions.retry import retry_unavailable
 from denizen.sessions.tables import SharedTables
 from denizen.sessions.tree import EntryTree
 
+# `used` has an index, which makes each change of it dear: it is exact to ten seconds.
 _OPEN = """
-INSERT INTO sessions (key, holder, held_until, info)
-VALUES (%(key)s, %(holder)s, now() + %(lease)s * interval '1 second', %(info)s)
+INSERT INTO sessions (key, holder, held_until, info, used)
+VALUES (%(key)s, %(holder)s, now() + %(lease)s * interval '1 second', %(info)s, %(now)s)
 ON CONFLICT (key) DO UPDATE
-SET fence = sessions.fence + 1, holder = excluded.holder, held_until = excluded.held_until
+SET fence = sessions.fence + 1, holder = excluded.holder, held_until = excluded.held_until,
+    used = CASE WHEN sessions.used < excluded.used - 10 THEN excluded.used ELSE sessions.used END
 WHERE sessions.held_until IS NULL OR sessions.held_until < now() OR sessions.holder = excluded.holder
 RETURNING id, fence, entries, info::text
 """
@@ -38,7 +41,10 @@ _RENEW = """
 UPDATE sessions SET held_until = now() + %(lease)s * interval '1 second'
 WHERE key = ANY(%(keys)s) AND holder = %(holder)s AND held_until IS NOT NULL
 """
-_RELEASE = "UPDATE sessions SET held_until = NULL WHERE key = %(key)s AND holder = %(holder)s"
+_RELEASE = """
+UPDATE sessions SET held_until = NULL, used = CASE WHEN used < %(now)s - 10 THEN %(now)s ELSE used END
+WHERE key = %(key)s AND holder = %(holder)s
+"""
 # One statement, so that nobody takes the session over between the look at its fence and the entry. It may be repeated:
 # an entry of that number is the one of an earlier try, whose answer was lost, or the statement gives no row.
 _APPEND = """
@@ -58,13 +64,16 @@ RETURNING set_config('synchronous_commit', 'on', true)
 _LINES = "SELECT line FROM entries JOIN sessions ON session = id WHERE key = %(key)s ORDER BY seq"
 _FORK = """
 WITH made AS (
-    INSERT INTO sessions (key, holder, entries, info) VALUES (%(key)s, '', %(count)s, %(info)s)
+    INSERT INTO sessions (key, holder, entries, info, used) VALUES (%(key)s, '', %(count)s, %(info)s, %(now)s)
     ON CONFLICT DO NOTHING RETURNING id, set_config('synchronous_commit', 'on', true)
 )
 INSERT INTO entries SELECT id, seq, line FROM made, unnest(%(lines)b::bytea[]) WITH ORDINALITY AS one (line, seq)
 RETURNING 1
 """
-_LIST = "SELECT info::text FROM sessions WHERE entries > 0"
+_PAGE = """
+SELECT info::text, used FROM sessions WHERE entries > 0 AND used < %(before)s
+ORDER BY used DESC FETCH FIRST (%(limit)s) ROWS WITH TIES
+"""
 _HOLDER = "SELECT holder FROM sessions WHERE key = %(key)s"
 _REMOVE = """
 DELETE FROM sessions WHERE key = %(key)s AND (held_until IS NULL OR held_until < now() OR holder = %(holder)s)
@@ -137,13 +146,18 @@ class PostgresStore:
             line, entry = encode(entry, self.redactor)
             info = with_entry(info, entry, len(line))
             lines.append(line)
-        if not await self.tables.fetch(_FORK, key=bounded(to), count=len(lines), info=_text(info), lines=lines):
+        row = {"key": bounded(to), "count": len(lines), "info": _text(info), "now": self._now()}
+        if not await self.tables.fetch(_FORK, lines=lines, **row):
             raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
 
     async def list(self) -> Sequence[SessionInfo]:
         """All sessions, the latest first."""
-        found = [msgspec.json.decode(info, type=SessionInfo) for (info,) in await self.tables.fetch(_LIST)]
-        return sorted(found, key=lambda info: info.updated, reverse=True)
+        return sorted(await self.page(2**31), key=lambda info: info.updated, reverse=True)
+
+    async def page(self, limit: int, before: float = math.inf) -> Sequence[SessionInfo]:
+        """The `limit` sessions that were last used before that time, the latest first; all of the last moment."""
+        rows = await self.tables.fetch(_PAGE, limit=limit, before=before)
+        return [replace(msgspec.json.decode(info, type=SessionInfo), used=used) for info, used in rows]
 
     async def remove(self, key: str) -> None:
         """Delete a session for good. Raises SessionError while it is open, and for an unknown key."""
@@ -156,7 +170,7 @@ class PostgresStore:
     async def release(self, key: str) -> None:
         """Let others open the session."""
         try:
-            await self.tables.fetch(_RELEASE, key=bounded(key), holder=self._holder)
+            await self.tables.fetch(_RELEASE, key=bounded(key), holder=self._holder, now=self._now())
         except SessionError as error:
             _log.warning("Session %s is held for up to %g s longer: %s", key, self._lease, error)
         self._open.discard(key)
@@ -170,7 +184,8 @@ class PostgresStore:
 
     async def _opened(self, key: str, workspace: str, profile: str) -> "PostgresSession":
         new = _text(SessionInfo(key))
-        rows = await self.tables.fetch(_OPEN, key=bounded(key), holder=self._holder, lease=self._lease, info=new)
+        lease = {"holder": self._holder, "lease": self._lease, "now": self._now()}
+        rows = await self.tables.fetch(_OPEN, key=bounded(key), info=new, **lease)
         if not rows:
             raise await self._refusal(key)
         [(number, fence, count, info)] = rows
@@ -184,6 +199,9 @@ class PostgresStore:
         if not session.head:
             await session.write(SessionEntry(key=key, workspace=workspace, profile=profile))
         return session
+
+    def _now(self) -> float:
+        return self.clock.now().timestamp()
 
     async def _load(self, key: str) -> EntryTree:
         lines = await self.tables.fetch(_LINES, key=bounded(key))

@@ -33,6 +33,11 @@ _VERSIONS: tuple[LiteralString, ...] = (
     );
     CREATE TABLE spend (name text COLLATE "C" PRIMARY KEY, usd double precision NOT NULL);
     """,
+    """
+    ALTER TABLE sessions ADD COLUMN used double precision NOT NULL DEFAULT 0;  -- seconds since the epoch
+    UPDATE sessions SET used = (info->>'updated')::double precision;
+    CREATE INDEX sessions_used ON sessions (used);
+    """,
 )
 
 

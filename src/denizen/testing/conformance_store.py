@@ -2,6 +2,7 @@
 # ruff: noqa: S101 - tests assert
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -369,6 +370,17 @@ class SessionStoreConformance:
         for name in ("a", "b", "c", "a"):
             await saved(store, "Hi", key=name)
         assert [info.key[-1] for info in await store.list()] == ["a", "c", "b"]
+
+    async def test_pages_show_each_session_once(self, store: SessionStore) -> None:
+        for name in "abcdefg":
+            await saved(store, "Hi", key=name)
+        found, before = list[str](), math.inf
+        while page := await store.page(3, before):
+            assert len(page) >= 3 or len(found) + len(page) == 7
+            assert [info.used for info in page] == sorted((info.used for info in page), reverse=True)
+            found += [info.key[-1] for info in page]
+            before = page[-1].used
+        assert found == [*"gfedcba"]
 
     async def test_session_without_a_turn_is_in_the_index_too(self, store: SessionStore) -> None:
         async with opened(store):

@@ -141,7 +141,8 @@ class World:
 
     `settings` is the struct that its table of the configuration, `[name]`, is read into, strictly. `go_on` is how a
     session of its kind goes on after a crash, or after a question was answered. `only_here` says why nobody but its own
-    host may go on with an unfinished turn, and what to do; empty: whoever opens the session may.
+    host may go on with an unfinished turn, and what to do; empty: whoever opens the session may. `database` is the URL
+    of the database that has its sessions; empty: they are in files.
     """
 
     name: str
@@ -149,6 +150,7 @@ class World:
     settings: type[msgspec.Struct] | None = None
     go_on: GoOn | None = None
     only_here: str = ""
+    database: Callable[[Config], str] = lambda _: ""
 
 
 def worlds() -> Iterator[World]:

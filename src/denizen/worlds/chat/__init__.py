@@ -39,6 +39,7 @@ WORLD = World(
         "Only the gateway can go on with it: it has the tools, and sends the reply. Start it if it doesn't run, and "
         "answer in the chat: /approve or /deny; /stop ends the turn. Then go on here."
     ),
+    database=lambda config: config.section("gateway", GatewaySettings).database,
 )
 
 

@@ -112,6 +112,23 @@ async def test_sessions_are_listed_and_read_in_pages(serve: Serve, home: Path, m
         assert (await client.ask("GET", "/api/sessions?after=x"))[0] == 400
 
 
+@pytest.mark.parametrize("cursor", ["before", "next"])
+async def test_sessions_are_listed_page_by_page(serve: Serve, home: Path, cursor: str) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        for name in "abcde":
+            await (await scene.gateway.agent.record.store.open(name)).close()
+        found, pages, path = list[str](), 0, "/api/sessions?limit=2"
+        while path:
+            _, page = await client.ask("GET", path)
+            found += [each["key"][-1] for each in page["sessions"]]
+            pages += 1
+            more = {"before": f"&before={page['before']!r}", "next": f"&after={page['next']}"}[cursor]
+            path = page[cursor] and f"/api/sessions?limit=2{more}"
+        assert (found, pages) == ([*"edcba"], 3)
+        assert (await client.ask("GET", "/api/sessions?before=x"))[0] == 400
+        assert (await client.ask("GET", "/api/sessions?limit=201"))[0] == 400
+
+
 async def test_requests_beyond_the_limits_are_refused(serve: Serve, home: Path) -> None:
     async with serve(connections=1) as scene, reached(scene, home) as client, socket(client, home):
         status, answer = await client.ask("GET", "/api/sessions")

@@ -13,7 +13,7 @@ from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.events import get_events
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
-from denizen.worlds.chat.http.sessions import get_session, get_sessions
+from denizen.worlds.chat.http.sessions import PAGE, get_session, get_sessions
 from denizen.worlds.chat.http.turns import MESSAGE_HEADER, SESSION_HEADER
 
 
@@ -46,7 +46,11 @@ _PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
         {"name": "last", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MAX_REPLIES}},
         {"name": "wait", "in": "query", "schema": {"type": "number", "minimum": 0, "maximum": MAX_WAIT_S}},
     ],
-    get_sessions: [_AFTER],
+    get_sessions: [
+        {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": PAGE}},
+        {"name": "before", "in": "query", "schema": {"type": "number", "minimum": 0, "maximum": 2**53}},
+        _AFTER | {"deprecated": True},
+    ],
     get_session: [_AFTER],
     get_events: [_AFTER],
     post_completion: _SESSION,

@@ -1,6 +1,6 @@
 """The sessions there are, and what was said in them."""
 
-from collections.abc import Sequence
+import math
 
 import msgspec
 from aiohttp import web
@@ -14,8 +14,18 @@ _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 
 
 async def get_sessions(request: web.Request) -> web.Response:
-    """The index, the latest first; after so many of them."""
-    return _page(request, "sessions", await request.app[GATEWAY].agent.record.store.list())
+    """The index, the latest first: those used before a time, or after so many of them."""
+    limit = int(read_number(request, "limit", int, PAGE)) or PAGE
+    before = read_number(request, "before", float, 2**53) or math.inf
+    after = int(read_number(request, "after", int, 2**53))
+    found = (await request.app[GATEWAY].agent.record.store.page(after + limit, before))[after:]
+    is_full = len(found) >= limit
+    page = {
+        "sessions": found,
+        "before": found[-1].used if is_full else None,
+        "next": after + len(found) if is_full else None,
+    }
+    return web.Response(body=_ENCODER.encode(page), content_type="application/json")
 
 
 async def get_session(request: web.Request) -> web.Response:
@@ -24,13 +34,9 @@ async def get_session(request: web.Request) -> web.Response:
         entries = await request.app[GATEWAY].agent.record.store.read(read_key(request))
     except SessionUnknown as error:
         raise Refused(404, str(error)) from error
-    return _page(request, "entries", entries)
-
-
-def _page(request: web.Request, name: str, rows: Sequence[object]) -> web.Response:
     after = int(read_number(request, "after", int, 2**53))
     end = after + PAGE
-    page = {name: rows[after:end], "next": end if end < len(rows) else None}
+    page = {"entries": entries[after:end], "next": end if end < len(entries) else None}
     return web.Response(body=_ENCODER.encode(page), content_type="application/json")
 
 

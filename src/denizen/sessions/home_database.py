@@ -1,0 +1,57 @@
+"""SQLite files of the home that many short-lived processes share: derived data, and sums."""
+
+import sqlite3
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from denizen.config.lock_file import locked
+from denizen.sessions.file import identity, is_at
+
+TIMEOUT_S = 5.0
+"""Seconds to wait for another process that writes."""
+
+
+class HomeDatabase:
+    """A database that is made with its first use, and private to the user.
+
+    If the file is removed or replaced, work continues in the one that is there. The connection is closed with
+    `close`, or when the last reference is gone. Raises sqlite3.Error and OSError.
+    """
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self.path = path
+        self._schema = schema
+        self._identity = (0, 0)
+        self._db: sqlite3.Connection | None = None
+        self._closing: weakref.finalize[..., Any] | None = None
+
+    def execute(self, statement: str, values: Iterable[object] = ()) -> list[Any]:
+        """The rows that a statement gives; it is committed."""
+        try:
+            if self._db and not is_at(str(self.path), self._identity):
+                self.close()
+            return (self._db or self._connect()).execute(statement, tuple(values)).fetchall()
+        except (sqlite3.Error, OSError):
+            self.close()  # the user may put another file in its place
+            raise
+
+    def close(self) -> None:
+        """Close the connection; the next statement opens another."""
+        if self._closing:
+            self._closing()
+        self._db = self._closing = None
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked(self.path.with_suffix(".lock")):  # of several that enter WAL mode at once, all but one fail
+            self.path.touch(mode=0o600)
+            self._identity = identity(self.path.stat())
+            # an agent may go on in the event loop of another thread
+            db = sqlite3.connect(self.path, timeout=TIMEOUT_S, isolation_level=None, check_same_thread=False)
+            self._db, self._closing = db, weakref.finalize(self, db.close)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")  # written, not synced: a call must not wait for the disk
+            db.executescript(self._schema)
+        return db
