@@ -42,7 +42,7 @@ class PendingNote:
     def __init__(self, folder: Path, what: object) -> None:
         private_folder(folder)
         self.note = folder / f"{os.urandom(8).hex()}.json"
-        self._lock = lock(owner_lock(self.note), "")
+        self._lock = lock(_owner_lock(self.note), "")
         text = json.dumps(msgspec.to_builtins(what))  # which takes names that aren't UTF-8
         write_private(self.note, text.encode(), sync=False)
 
@@ -73,12 +73,13 @@ def run_pending_checks(home: Path, environ: Mapping[str, str]) -> str:
 
     Waits until their commands have ended.
     """
-    if not has_pending_checks(home):
+    orphaned = orphaned_notes(home / _FOLDER)
+    if not orphaned:
         return ""
     found: list[str] = []
     with sole_writer(home):
-        for path in _left(home):
-            with suppress(FileNotFoundError), path.open("rb") as file:  # its owner lived, and removed it just now
+        for path in orphaned:
+            with suppress(FileNotFoundError), path.open("rb") as file:  # somebody else has done it just now
                 fcntl.flock(file, fcntl.LOCK_EX)  # the command's supervisor has it, and ends when its parent dies
                 found += filter(None, [_run_check(file.read(), environ)])
                 remove_note(path)
@@ -109,26 +110,32 @@ def read_note(data: bytes, kind: type[_Kind]) -> _Kind | None:
 
 def await_commands(home: Path) -> None:
     """Wait until commands have ended whose process died."""
-    for path in _left(home):
+    for path in orphaned_notes(home / _FOLDER):
         with suppress(FileNotFoundError), path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def has_pending_checks(home: Path) -> bool:
     """Whether a process died before it did its check."""
-    return bool(_left(home))
+    return bool(orphaned_notes(home / _FOLDER))
 
 
-def owner_lock(note: Path) -> Path:
-    """The lock that a note's owner holds while it lives."""
-    return note.with_suffix(".lock")
+def orphaned_notes(folder: Path) -> list[Path]:
+    """The notes in a folder whose owner died."""
+    return [note for note in folder.glob("*.json") if not is_owned(note)]
 
 
-def _left(home: Path) -> list[Path]:
-    return [note for note in (home / _FOLDER).glob("*.json") if not holder_of(owner_lock(note))]
+def is_owned(note: Path) -> bool:
+    """Whether the process that must do the note's check lives."""
+    return bool(holder_of(_owner_lock(note)))
 
 
 def remove_note(note: Path) -> None:
     """Remove a note whose check is done, and its lock."""
     note.unlink(missing_ok=True)
-    owner_lock(note).unlink(missing_ok=True)
+    _owner_lock(note).unlink(missing_ok=True)
+
+
+def _owner_lock(note: Path) -> Path:
+    """The lock that a note's owner holds while it lives."""
+    return note.with_suffix(".lock")

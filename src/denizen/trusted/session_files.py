@@ -12,12 +12,11 @@ import msgspec
 
 from denizen.config.files import read_file
 from denizen.config.home import places, sole_writer
-from denizen.config.lock_file import holder_of
 from denizen.config.pins import Pins, pin_name
 from denizen.config.settings import Config
 from denizen.config.trust import AGENT_FOLDERS, SKILL_FOLDERS, is_trusted
 from denizen.text.printable import printable
-from denizen.trusted.pending_checks import PendingNote, await_commands, owner_lock, read_note, remove_note
+from denizen.trusted.pending_checks import PendingNote, await_commands, is_owned, read_note, remove_note
 
 NAMES = (
     *("AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md"),
@@ -167,13 +166,17 @@ class SessionFiles:
             return
         with sole_writer(self.home):
             looks: list[_Look] = []
+            orphaned: list[tuple[Path, _Look]] = []
             for note in [*self._looks.glob("*.json")]:
                 look = read_note(note.read_bytes(), _Look) or _Look(self._patterns, [])
-                if holder_of(owner_lock(note)):
+                if is_owned(note):
                     looks.append(look)
                 else:
-                    await_commands(self.home)
-                    self._judge(note, look)
+                    orphaned.append((note, look))
+            if orphaned:
+                await_commands(self.home)
+            for note, look in orphaned:
+                self._judge(note, look)
             yield looks
 
     def _close(self, note: Path, look: _Look) -> str:

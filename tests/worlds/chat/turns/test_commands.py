@@ -184,6 +184,19 @@ async def test_undo_takes_back_the_words_and_the_files_that_nobody_changed_since
         assert heard(scene) == ["the word is plum", "which word?"]
 
 
+async def test_a_command_in_a_chat_first_runs_checks_whose_process_was_killed(serve: Serve) -> None:
+    async with serve("noted") as scene:
+        await scene.say("the word is plum")
+        await scene.contents(1)
+        left = scene.gateway.agent.record.home / "commands" / "dead.json"
+        left.parent.mkdir(exist_ok=True)
+        left.write_text("")  # damaged when the machine died
+        checked, undone = (await reply_to(scene, "/undo", 2)).split("\n")
+        assert checked.startswith("A command ran when Denizen was killed, and the note of it is damaged.")
+        assert undone == "Undone: the word is plum"
+        assert not left.exists()
+
+
 async def as_queued(scene: Scene, text: str) -> InboundMessage:
     """A command as it is in the inbox."""
     row = await scene.gateway.database.run(

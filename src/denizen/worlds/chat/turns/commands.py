@@ -20,6 +20,7 @@ from denizen.ports.checkpoints import named
 from denizen.runtime.cache import SharedCache
 from denizen.sessions import SessionKey
 from denizen.sessions.talks import start_new_talk
+from denizen.trusted.pending_checks import run_pending_checks
 from denizen.worlds.chat.ledger import ledger, questions
 from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.commands import split_command, unknown_command, usage_text
@@ -98,27 +99,36 @@ async def reply_at_once(
 
 
 async def carry_out(agent: AgentHandle, session: Session, message: InboundMessage) -> str:
-    """Run a command whose turn has come; its reply. Raises SessionUnavailable."""
+    """Run a command whose turn has come; its reply. Raises SessionUnavailable.
+
+    Checks that are pending in the home come first, as they do in a turn.
+    """
     name, words = split_command(message.content)
+    found = await asyncio.to_thread(run_pending_checks, agent.record.home, agent.record.environ)
     try:
-        match name:
-            case "new":
-                return await _start_new_talk(agent.record, session)
-            case "model":
-                record = agent.record_with(words)
-                await session.append(StateEntry(name=MODEL, value=words))
-                return f"model {record.model.name}"
-            case "compact":
-                done = await compact(record_for(agent, session), session, CallbackHost())
-                return "A summary replaces the older messages." if done else "Nothing to compact."
-            case _:
-                said, left = await undo_unchanged(agent.record, session, by=message.id)
-                stay = f"\nNot touched, because they were changed since: {named(left)}" if left else ""
-                return f"Undone: {' '.join(said.split())[:200]}".removesuffix(": ") + stay
+        reply = await _carry_out(name, words, agent, session, message)
     except SessionUnavailable:
         raise
     except DenizenError as error:
-        return str(error)
+        reply = str(error)
+    return "\n".join(filter(None, [agent.record.redact(found), reply]))
+
+
+async def _carry_out(name: str, words: str, agent: AgentHandle, session: Session, message: InboundMessage) -> str:
+    match name:
+        case "new":
+            return await _start_new_talk(agent.record, session)
+        case "model":
+            record = agent.record_with(words)
+            await session.append(StateEntry(name=MODEL, value=words))
+            return f"model {record.model.name}"
+        case "compact":
+            done = await compact(record_for(agent, session), session, CallbackHost())
+            return "A summary replaces the older messages." if done else "Nothing to compact."
+        case _:
+            said, left = await undo_unchanged(agent.record, session, by=message.id)
+            stay = f"\nNot touched, because they were changed since: {named(left)}" if left else ""
+            return f"Undone: {' '.join(said.split())[:200]}".removesuffix(": ") + stay
 
 
 async def _start_new_talk(record: AgentRecord, session: Session) -> str:
