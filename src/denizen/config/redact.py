@@ -201,15 +201,11 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
     for provider, settings in config.providers.items():
         found |= _of_address(f"{provider}.base_url", settings.base_url)
         found |= {f"{provider}.{profile.id}": profile.api_key for profile in settings.auth_profiles}
-        for name, value in settings.headers.items():
-            if is_secret_header(name):  # and the token of `Bearer …` alone
-                found[f"{provider}.{name}"] = f"{value}\n{value.rpartition(' ')[2]}"
+        found |= _of_headers(provider, settings.headers)
     for server, settings in config.mcp.items():
         found |= _of_address(f"mcp.{server}.url", settings.url)
         found |= {f"mcp.{server}.{name}": value for name, value in settings.env.items() if value}
-        for name, value in settings.headers.items():
-            if is_secret_header(name):
-                found[f"mcp.{server}.{name}"] = f"{value}\n{value.rpartition(' ')[2]}"
+        found |= _of_headers(f"mcp.{server}", settings.headers)
     for world in config.__struct_fields__[len(Config.__struct_fields__) :]:
         for name, value in msgspec.structs.asdict(getattr(config, world)).items():
             if isinstance(value, str) and "://" in value:
@@ -217,6 +213,12 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
             elif isinstance(value, str) and is_secret(name, value):
                 found[f"{world}.{name}"] = value
     return found
+
+
+def _of_headers(place: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that are secrets, each as a whole and, of `Bearer …`, the token alone."""
+    secret = {name: value for name, value in headers.items() if is_secret_header(name)}
+    return {f"{place}.{name}": f"{value}\n{value.rpartition(' ')[2]}" for name, value in secret.items()}
 
 
 def _of_address(name: str, address: str) -> dict[str, str]:

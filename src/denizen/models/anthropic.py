@@ -34,8 +34,6 @@ Json = dict[str, Any]
 VERSION: Final = "2023-06-01"
 _CACHED: Final[Mapping[str, Json]] = {"5m": {"type": "ephemeral"}, "1h": {"type": "ephemeral", "ttl": "1h"}}
 """How a block is marked for the cache, by how long it is to live there."""
-_COUNTED: Final = {"model", "system", "tools", "tool_choice", "thinking", "output_config"}
-"""Fields of a request that its tokens are counted by."""
 _TAIL: Final = len(b"}]}")  # what closes a run: its last block, the content, the message
 _TAKES_SCHEMAS: Final = re.compile(r"claude-[a-z]+-(4-[1-9](?!\d)|[5-9])")
 _SAMPLING: Final = {"temperature", "top_p", "top_k"}
@@ -53,6 +51,8 @@ class AnthropicModel(WireModel):
 
     path = "/v1/messages"
     list_path = "/v1/models?limit=1000"
+    count_path = "/count_tokens"
+    counted_fields = frozenset({"model", "system", "tools", "tool_choice", "thinking", "output_config"})
     usual = PROVIDERS["anthropic"]
     api = "anthropic"
 
@@ -69,17 +69,7 @@ class AnthropicModel(WireModel):
     def _new_answer(self) -> AnthropicAnswer:
         return AnthropicAnswer(self._identity)
 
-    async def count_tokens(self, request: ModelRequest) -> int | None:
-        encoded = self._encodings.of(request.messages, request.session_key)
-        fields = {name: value for name, value in self._fields(request).items() if name in _COUNTED}
-        body = [encode_json(fields)[:-1], b',"messages":[', b",".join(self._latest(encoded)), b"]}"]
-        return await self._counted(self._to.at(f"{self.path}/count_tokens"), body, "input_tokens")
-
-    def _head(self, request: ModelRequest) -> bytes:
-        return encode_json(self._fields(request))[:-1] + b',"messages":['
-
     def _fields(self, request: ModelRequest) -> Json:
-        """The request without its messages."""
         fields: Json = {"model": self.model, "max_tokens": request.max_tokens, "stream": request.stream}
         if request.system.strip():
             fields["system"] = [_text(request.system) | {"cache_control": self._cached}]

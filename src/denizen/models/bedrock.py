@@ -5,7 +5,7 @@ Messages, events and failures are those of the Anthropic client. Credentials are
 environment, else what boto3 finds (its configuration files, the machine's role).
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from denizen.config.extras import how_to_install
-from denizen.config.settings import UNSET, ModelSettings
-from denizen.errors import ConfigError, ModelError
-from denizen.events import Failed, Finished, StreamEvent
+from denizen.errors import ConfigError
+from denizen.events import StreamEvent
 from denizen.models.anthropic import AnthropicModel
 from denizen.models.catalogue import PricedModel
 from denizen.models.failures import retry_after
 from denizen.models.providers import PROVIDERS, Provider
-from denizen.ports import Limits, ModelRequest
-from denizen.runtime.clock import Clock
+from denizen.models.wire import AnswerReader
+from denizen.ports import ModelRequest
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropicBedrock
@@ -50,6 +49,7 @@ class BedrockModel(AnthropicModel):
     where the extra isn't installed.
     """
 
+    count_path = ""
     usual = Provider(
         "bedrock", "https://bedrock-runtime.amazonaws.com", api="anthropic", documents=PROVIDERS["anthropic"].documents
     )
@@ -62,22 +62,11 @@ class BedrockModel(AnthropicModel):
         api_key: str = "",
         base_url: str = "",
         headers: Mapping[str, str] | None = None,
-        profile_id: str = "",
-        limits: Callable[[], Limits] = Limits,
-        clock: Clock | None = None,
-        settings: ModelSettings = UNSET,
+        **options: Any,
     ) -> None:
         if not (find_spec("anthropic") and find_spec("boto3")):
             raise ConfigError(f"bedrock needs packages that aren't installed: {how_to_install('bedrock')}")
-        super().__init__(
-            model,
-            api_key=api_key,
-            base_url=base_url,
-            profile_id=profile_id,
-            limits=limits,
-            clock=clock,
-            settings=settings,
-        )
+        super().__init__(model, api_key=api_key, base_url=base_url, **options)
         self._settings: dict[str, Any] = {"base_url": base_url or None, "default_headers": headers, "max_retries": 0}
         self._settings["aws_region"] = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
         if key := api_key or environ.get("AWS_BEARER_TOKEN_BEDROCK"):
@@ -89,21 +78,16 @@ class BedrockModel(AnthropicModel):
     async def served(self) -> list[PricedModel]:
         raise self._identity.failure("AWS lists models elsewhere: `aws bedrock list-inference-profiles`")
 
-    async def count_tokens(self, request: ModelRequest) -> int | None:
-        return None
-
     async def close(self) -> None:
         """Give back connections; a later request opens new ones."""
         sdk, self._sdk = self._sdk, None
         if sdk:
             await sdk.close()
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
-        """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
+    async def _receive(self, request: ModelRequest, answer: AnswerReader) -> AsyncGenerator[StreamEvent]:
         from anthropic import APIError, APIStatusError
         from httpx2 import HTTPError
 
-        answer = self._new_answer()
         try:
             async with aclosing(self._payloads(request)) as payloads:
                 async for data in payloads:
@@ -112,27 +96,17 @@ class BedrockModel(AnthropicModel):
                             yield event
                     else:
                         answer.read(data)
-            last = self._last(answer)
-        except ModelError as error:
-            last = Failed(error)
         except (APIError, HTTPError) as error:  # the latter comes through once a stream has begun
             if answer.complete:
-                last = Finished(answer.message())
-            elif isinstance(error, APIStatusError):
-                status = 0 if error.status_code == HTTPStatus.OK else error.status_code
-                failure = self._identity.refused(error.body or error.message, status)
-                if (wait := retry_after(error.response.headers, self._clock.now())) is not None:
-                    failure.retry_after = wait
-                last = Failed(failure)
-            else:
+                return
+            if not isinstance(error, APIStatusError):
                 why = f"the connection failed: {error.__cause__ or error}"
-                last = Failed(self._identity.failure(why, "timeout"))
-        if not self._learns(last, request):
-            yield last
-            return
-        async with aclosing(self.stream(request)) as events:
-            async for event in events:
-                yield event
+                raise self._identity.failure(why, "timeout") from error
+            status = 0 if error.status_code == HTTPStatus.OK else error.status_code
+            failure = self._identity.refused(error.body or error.message, status)
+            if (wait := retry_after(error.response.headers, self._clock.now())) is not None:
+                failure.retry_after = wait
+            raise failure from error
 
     async def _payloads(self, request: ModelRequest) -> AsyncGenerator[bytes]:
         """The events of the answer as JSON, or the whole answer. Raises the SDK's errors, and ModelError."""

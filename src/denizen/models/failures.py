@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 
@@ -24,6 +24,7 @@ LONGEST_WAIT: Final = 30 * 86_400.0
 WINDOW_FULL: Final = "model_context_window_exceeded"
 """Why such an answer ends, in the words of Anthropic and Z.ai."""
 
+_T = TypeVar("_T")
 _ANYTHING: Final = msgspec.json.Decoder()
 _SECRET: Final = 8
 """Characters of a key that deserves the name; local servers are given words like `none`."""
@@ -135,6 +136,14 @@ class ModelIdentity:
 
     def _hide_secret(self, text: str) -> str:
         return text.replace(self.secret, "***") if len(self.secret) >= _SECRET else text
+
+
+def decode_event(decoder: msgspec.json.Decoder[_T], payload: bytes, identity: ModelIdentity) -> _T:
+    """An event of a stream. Raises ModelError for one that is damaged, or an error of an odd shape."""
+    try:
+        return decode(decoder, payload)
+    except ValueError as error:
+        raise identity.damaged(payload) from error
 
 
 def read_complaint(status: int, body: Any, hide_secret: Callable[[str], str] = str) -> Complaint:

@@ -61,6 +61,7 @@ class GeminiModel(WireModel):
 
     path = ""
     list_path = "/models?pageSize=1000"
+    messages_field = "contents"
     usual = PROVIDERS["google"]
     api = "gemini"
 
@@ -83,7 +84,7 @@ class GeminiModel(WireModel):
     def _new_answer(self) -> GeminiAnswer:
         return GeminiAnswer(self._identity)
 
-    def _head(self, request: ModelRequest) -> bytes:
+    def _fields(self, request: ModelRequest) -> Json:
         old = bool(_UP_TO_2.search(self.model))
         options = {**request.options}
         config: Json = {"maxOutputTokens": request.max_tokens}
@@ -108,7 +109,7 @@ class GeminiModel(WireModel):
             config |= {"responseMimeType": "application/json", "responseJsonSchema": gemini_schema(schema)}
         extra = {**options.get("extra_body", {})}
         fields["generationConfig"] = config | extra.pop("generationConfig", {})
-        return encode_json(with_options(fields, options | {"extra_body": extra}))[:-1] + b',"contents":['
+        return with_options(fields, options | {"extra_body": extra})
 
     def _latest(self, encoded: Encoded) -> list[bytes]:
         """Two turns of the user in a row, with nothing of the model's between them to send, are one."""

@@ -5,7 +5,7 @@ https://platform.openai.com/docs/api-reference/chat
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from denizen.errors import ModelError
@@ -51,9 +51,6 @@ class OpenAIModel(WireModel):
     usual = PROVIDERS["openai"]
     api = "chat"
 
-    def _credentials(self, api_key: str) -> Mapping[str, str]:
-        return {"Authorization": f"Bearer {api_key}"} if api_key else {}
-
     def _adapts(self, error: ModelError) -> bool:
         known, self.provider = self.provider, adapted(self.provider, error)
         return self.provider != known
@@ -62,6 +59,10 @@ class OpenAIModel(WireModel):
         return OpenAIAnswer(self._identity, thoughts_extra=self.provider.thoughts_extra)
 
     def _head(self, request: ModelRequest) -> bytes:
+        system = {"role": "system", "content": request.system}
+        return super()._head(request) + (encode_json(system) if request.system.strip() else b"")
+
+    def _fields(self, request: ModelRequest) -> Json:
         fields: Json = {"model": self.model, self.provider.max_tokens: request.max_tokens, "stream": request.stream}
         if request.stream and self.provider.stream_usage:
             fields["stream_options"] = {"include_usage": True}
@@ -82,8 +83,7 @@ class OpenAIModel(WireModel):
             fields["cache_control"] = {"type": "ephemeral", **hour}
         if request.reasoning is not None:
             fields |= openai_fields(self.provider, self.model, request.reasoning)
-        head = encode_json(with_options(fields, request.options))[:-1] + b',"messages":['
-        return head + encode_json({"role": "system", "content": request.system}) if request.system.strip() else head
+        return with_options(fields, request.options)
 
     def _run(self, run: Sequence[Message]) -> bytes:
         """Pictures and documents don't fit into results: they follow after them."""

@@ -12,8 +12,8 @@ import msgspec
 from denizen.events import StreamEvent, TextDelta, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, StopReason, Text, Thinking, ToolCall, Usage
 from denizen.models.answer_parts import AnswerParts
-from denizen.models.failures import WINDOW_FULL, ModelIdentity
-from denizen.models.parsing import UNREADABLE, Count, arguments, decode
+from denizen.models.failures import WINDOW_FULL, ModelIdentity, decode_event
+from denizen.models.parsing import Count, arguments, decode
 from denizen.ports import INVALID_JSON
 
 _STOPS: Final[Mapping[str, StopReason]] = {
@@ -195,17 +195,11 @@ class OpenAIAnswer(AnswerParts):
         """What the data of the next events of the stream brings."""
         news: list[StreamEvent] = []
         for payload in payloads:
-            try:
-                chunk = CHUNK.decode(payload)
-            except UNREADABLE:
-                if payload.strip() == b"[DONE]":
-                    self.done = True
-                    self._end(news)
-                    break
-                try:
-                    chunk = decode(CHUNK, payload)
-                except ValueError as error:
-                    raise self._identity.damaged(payload) from error
+            if payload.strip() == b"[DONE]":
+                self.done = True
+                self._end(news)
+                break
+            chunk = decode_event(CHUNK, payload, self._identity)
             if chunk.usage is not None or chunk.choices is None or chunk.error is not None or chunk.citations:
                 self._check(chunk, payload)
             for choice in chunk.choices or ():

@@ -6,7 +6,7 @@ thoughts, encrypted, as it left them. https://platform.openai.com/docs/api-refer
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -35,8 +35,6 @@ from denizen.text.documents import as_taken
 
 LEAST_ANSWER: Final = 16
 """Tokens: a smaller limit is refused."""
-_COUNTED: Final = {"model", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning"}
-"""Fields of a request that its tokens are counted by."""
 MAX_ID_CHARS: Final = 64
 _NOT_HERE: Final = frozenset({"top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
 """Settings that Responses has no fields for."""
@@ -56,14 +54,16 @@ class ResponsesModel(WireModel):
     """A model of OpenAI's Responses API, or of a server that speaks it."""
 
     path = "/responses"
+    count_path = "/input_tokens"
+    counted_fields = frozenset(
+        {"model", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning"}
+    )
+    messages_field = "input"
     usual = PROVIDERS["openai"]
     api = "responses"
 
     _refused: frozenset[str] = frozenset()
     _custom: frozenset[str] = frozenset()  # ids of calls whose results are sent in another form
-
-    def _credentials(self, api_key: str) -> Mapping[str, str]:
-        return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
     def _new_answer(self) -> ResponsesAnswer:
         return ResponsesAnswer(self._identity)
@@ -77,17 +77,7 @@ class ResponsesModel(WireModel):
         self.provider = known if refused else adapted(known, error)
         return bool(refused) or self.provider != known
 
-    async def count_tokens(self, request: ModelRequest) -> int | None:
-        encoded = self._encodings.of(request.messages, request.session_key)
-        fields = {name: value for name, value in self._fields(request).items() if name in _COUNTED}
-        body = [encode_json(fields)[:-1], b',"input":[', b",".join(self._latest(encoded)), b"]}"]
-        return await self._counted(self._to.at(f"{self.path}/input_tokens"), body, "input_tokens")
-
-    def _head(self, request: ModelRequest) -> bytes:
-        return encode_json(self._fields(request))[:-1] + b',"input":['
-
     def _fields(self, request: ModelRequest) -> Json:
-        """The request without its input."""
         limit = max(request.max_tokens, LEAST_ANSWER)
         fields: Json = {"model": self.model, "max_output_tokens": limit, "stream": request.stream, "store": False}
         if "encrypted" not in self._refused and takes_effort(self.provider, self.model):

@@ -11,9 +11,9 @@ import msgspec
 
 from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, Text, Thinking, ToolCall, Usage
-from denizen.models.failures import ModelIdentity
+from denizen.models.failures import ModelIdentity, decode_event
 from denizen.models.openai_answer import Counts, Details
-from denizen.models.parsing import UNREADABLE, Count, arguments, decode, word
+from denizen.models.parsing import Count, arguments, decode, word
 
 Json = dict[str, Any]
 
@@ -123,15 +123,9 @@ class ResponsesAnswer:
         """What the data of the next events of the stream brings."""
         news: list[StreamEvent] = []
         for payload in payloads:
-            try:
-                event = _EVENT.decode(payload)
-            except UNREADABLE:
-                if payload.strip() == b"[DONE]":
-                    continue
-                try:
-                    event = decode(_EVENT, payload)
-                except ValueError as error:
-                    raise self._identity.damaged(payload) from error
+            if payload.strip() == b"[DONE]":
+                continue
+            event = decode_event(_EVENT, payload, self._identity)
             kind = _KINDS.get(event.type)
             if kind is None:
                 self._turn(event, payload, news)

@@ -17,7 +17,7 @@ from denizen.errors import ConfigError, ModelError
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, AssistantPart, Message, ToolResult
 from denizen.models.catalogue import PricedModel
-from denizen.models.encoding import Encoded, Encodings
+from denizen.models.encoding import Encoded, Encodings, encode_json
 from denizen.models.endpoint import Endpoint
 from denizen.models.failures import ModelIdentity, retry_after
 from denizen.models.http import Http, Response, SseParser
@@ -71,6 +71,11 @@ class WireModel(ABC):
 
     path: str
     list_path = "/models"
+    count_path = ""
+    """Where the tokens of a call are counted, below `path`; empty: nowhere."""
+    counted_fields: frozenset[str] = frozenset()
+    """The fields of a request that its tokens are counted by."""
+    messages_field = "messages"
     usual: Provider
     api: Api
 
@@ -112,13 +117,17 @@ class WireModel(ABC):
         """Where a request goes. Raises ModelError, ConfigError."""
         return self._to
 
-    @abstractmethod
     def _credentials(self, api_key: str) -> Mapping[str, str]:
         """The header fields that hold the key."""
+        return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
     @abstractmethod
+    def _fields(self, request: ModelRequest) -> dict[str, Any]:
+        """The request without its messages."""
+
     def _head(self, request: ModelRequest) -> bytes:
         """The request as JSON, up to the bracket that opens its messages, or to a first message of its own."""
+        return _opened(self._fields(request), self.messages_field)
 
     @abstractmethod
     def _run(self, run: Sequence[Message]) -> bytes:
@@ -200,8 +209,13 @@ class WireModel(ABC):
         return found
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
-        """How large the call is, as its provider counts it; None where that can't be had."""
-        return None
+        """The tokens of the call, as its provider counts them; None where it doesn't."""
+        if not self.count_path:
+            return None
+        fields = {name: value for name, value in self._fields(request).items() if name in self.counted_fields}
+        messages = b",".join(self._latest(self._encodings.of(request.messages, request.session_key)))
+        to = self._to.at(f"{self.path}{self.count_path}")
+        return await self._counted(to, [_opened(fields, self.messages_field), messages, b"]}"], "input_tokens")
 
     async def _counted(self, to: Endpoint, body: Sequence[bytes], field: str) -> int | None:
         """The number in `field` of what `to` answers; a server without that path isn't asked again."""
@@ -218,28 +232,16 @@ class WireModel(ABC):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
         """The answer as it comes, or in one piece (`request.stream`); see `Model.stream`."""
-        answer, began = self._new_answer(), False
+        answer = self._new_answer()
         try:
-            to = await self._endpoint(request)
-            async with self._http.post(to, self._body(request), stream=request.stream) as response:
-                if await self._in_one_piece(response, request):
-                    answer.read(await response.read())
-                else:
-                    events = SseParser()
-                    while not answer.done and (data := await response.read_some()):
-                        began = True
-                        for event in answer.feed(events.feed(data)):
-                            yield event
-                    for event in answer.feed(events.close()) if not answer.done else ():
-                        yield event
-                    await response.finish()
-            last = self._last(answer)
+            async with aclosing(self._receive(request, answer)) as received:
+                async for event in received:
+                    yield event
+            if not answer.complete:
+                raise self._identity.failure("the stream ended before the answer did", "timeout")
+            last: Finished | Failed = Finished(answer.message())
         except ModelError as error:
             last = Failed(error)
-        except ConfigError as error:
-            last = Failed(self._identity.failure(str(error)))
-        except OSError as error:
-            last = Finished(answer.message()) if answer.complete else Failed(self._cut_off(error, began=began))
         begun: AssistantMessage | None = None
         if (
             isinstance(last, Finished)
@@ -258,6 +260,29 @@ class WireModel(ABC):
                     content, usage = [*begun.content, *more.content], begun.usage.joined(more.usage)
                     event = Finished(replace(more, content=content, usage=usage))
                 yield event
+
+    async def _receive(self, request: ModelRequest, answer: AnswerReader) -> AsyncGenerator[StreamEvent]:
+        """Make the request and read its answer. Raises ModelError unless the answer was whole when it broke off."""
+        began = False
+        try:
+            to = await self._endpoint(request)
+            async with self._http.post(to, self._body(request), stream=request.stream) as response:
+                if await self._in_one_piece(response, request):
+                    answer.read(await response.read())
+                    return
+                events = SseParser()
+                while not answer.done and (data := await response.read_some()):
+                    began = True
+                    for event in answer.feed(events.feed(data)):
+                        yield event
+                for event in answer.feed(events.close()) if not answer.done else ():
+                    yield event
+                await response.finish()
+        except ConfigError as error:
+            raise self._identity.failure(str(error)) from error
+        except OSError as error:
+            if not answer.complete:
+                raise self._cut_off(error, began=began) from error
 
     def _lacks_thoughts(self, reply: AssistantMessage) -> bool:
         """Whether the model refuses to think in a round of tools that this reply began, without thoughts of its own."""
@@ -292,11 +317,6 @@ class WireModel(ABC):
             raise self._identity.failure(f"answered with a web page: is {self._setting} right?")
         return media_type == "application/json" if request.stream else media_type != "text/event-stream"
 
-    def _last(self, answer: AnswerReader) -> Finished | Failed:
-        if answer.complete:
-            return Finished(answer.message())
-        return Failed(self._identity.failure("the stream ended before the answer did", "timeout"))
-
     def _cut_off(self, error: OSError, *, began: bool) -> ModelError:
         if isinstance(error, ssl.SSLCertVerificationError):
             return self._identity.failure(f"can't be reached: {error}")
@@ -307,3 +327,7 @@ class WireModel(ABC):
         if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # also where each address of a host refused
             return self._identity.failure(f"nothing listens at {self._to.base_url} (connection refused)", "timeout")
         return self._identity.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
+
+
+def _opened(fields: dict[str, Any], messages_field: str) -> bytes:
+    return b'%s,"%s":[' % (encode_json(fields)[:-1], messages_field.encode())

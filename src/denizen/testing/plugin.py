@@ -4,45 +4,24 @@ pytest loads this in every project that has Denizen installed, so it imports not
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from denizen.testing.loopback import LoopbackAnthropic, LoopbackGemini, LoopbackOpenAI, LoopbackResponses
+
+def _server(name: str) -> Any:
+    @pytest.fixture(name=f"loopback_{name.lower()}")
+    def server() -> Iterator[Any]:
+        from denizen.testing import loopback
+
+        with getattr(loopback, f"Loopback{name}")() as running:
+            yield running
+
+    server.__doc__ = f"A server that speaks the wire format of {name}."
+    return server
 
 
-@pytest.fixture
-def loopback_anthropic() -> "Iterator[LoopbackAnthropic]":
-    """A server that speaks Anthropic Messages."""
-    from denizen.testing.loopback import LoopbackAnthropic
-
-    with LoopbackAnthropic() as server:
-        yield server
-
-
-@pytest.fixture
-def loopback_openai() -> "Iterator[LoopbackOpenAI]":
-    """A server that speaks OpenAI Chat Completions."""
-    from denizen.testing.loopback import LoopbackOpenAI
-
-    with LoopbackOpenAI() as server:
-        yield server
-
-
-@pytest.fixture
-def loopback_gemini() -> "Iterator[LoopbackGemini]":
-    """A server that speaks Gemini's own format."""
-    from denizen.testing.loopback import LoopbackGemini
-
-    with LoopbackGemini() as server:
-        yield server
-
-
-@pytest.fixture
-def loopback_responses() -> "Iterator[LoopbackResponses]":
-    """A server that speaks OpenAI Responses."""
-    from denizen.testing.loopback import LoopbackResponses
-
-    with LoopbackResponses() as server:
-        yield server
+loopback_anthropic = _server("Anthropic")
+loopback_gemini = _server("Gemini")
+loopback_openai = _server("OpenAI")
+loopback_responses = _server("Responses")

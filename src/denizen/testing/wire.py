@@ -138,9 +138,8 @@ def _usage(message: AssistantMessage) -> Json | None:
     usage = message.usage
     if usage.input is None:
         return None
-    sent = usage.input + (usage.cache_read or 0) + (usage.cache_write or 0)
     details = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
-    return {"prompt_tokens": sent, "completion_tokens": usage.output, "prompt_tokens_details": details}
+    return {"prompt_tokens": usage.sent, "completion_tokens": usage.output, "prompt_tokens_details": details}
 
 
 _OPENAI_HEAD: Final[Json] = {"id": "chatcmpl-1", "created": 1767225600, "model": "loopback"}
@@ -219,9 +218,8 @@ def _response(message: AssistantMessage, items: list[Json], *, done: bool) -> Js
         reason = "max_output_tokens" if message.stop_reason == "length" else "content_filter"
         wire["incomplete_details"] = {"reason": reason}
     if done and usage.input is not None:
-        sent = usage.input + (usage.cache_read or 0) + (usage.cache_write or 0)
         details = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
-        wire["usage"] = {"input_tokens": sent, "output_tokens": usage.output, "input_tokens_details": details}
+        wire["usage"] = {"input_tokens": usage.sent, "output_tokens": usage.output, "input_tokens_details": details}
     return wire | {"status": status}
 
 

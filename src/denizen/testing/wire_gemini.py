@@ -43,9 +43,8 @@ def _chunk(message: AssistantMessage, parts: list[Json], last: Json | None = Non
     if last is not None:
         candidate |= {"finishReason": _STOPS.get(message.stop_reason, "STOP"), **last}
     usage = message.usage
-    sent = None if usage.input is None else usage.input + (usage.cache_read or 0) + (usage.cache_write or 0)
     counts = {
-        "promptTokenCount": sent,
+        "promptTokenCount": None if usage.input is None else usage.sent,
         "candidatesTokenCount": usage.output,
         "cachedContentTokenCount": usage.cache_read,
     }

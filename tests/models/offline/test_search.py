@@ -127,6 +127,11 @@ async def test_finds_a_text_in_other_capitals_and_says_so(ask: Ask) -> None:
     )
 
 
+async def test_method_that_is_used_through_a_variable_is_not_called_unused(ask: Ask) -> None:
+    reply = (await ask("where is PriceList.price_of used?")).reply
+    assert reply.startswith("`PriceList.price_of` is nowhere in the files that I can search. `price_of` is in 3 places")
+
+
 async def test_says_that_a_text_is_nowhere(ask: Ask) -> None:
     assert (await ask('find the text "zeppelin"')).reply == "`zeppelin` is nowhere in the files that I can search."
 

@@ -53,6 +53,11 @@ async def test_declines_in_the_users_own_terms_and_says_what_to_set_up(ask: Ask,
     assert result.iterations == 1
 
 
+@pytest.mark.parametrize("question", ["Who implements Basket?", "What depends on httpx?", "How does checkout work?"])
+async def test_declines_what_only_sounds_like_a_question_it_knows(ask: Ask, question: str) -> None:
+    assert (await ask(question)).reply.startswith(f"I can't answer “{question.rstrip('?')}”")
+
+
 @pytest.mark.parametrize("greeting", ["hi", "Hello!", "Hey there", "good morning", "hello denizen"])
 async def test_greets_and_says_what_can_be_asked(ask: Ask, greeting: str) -> None:
     reply = (await ask(greeting)).reply

@@ -76,7 +76,11 @@ def text(asked: Question, found: re.Match[str]) -> Plan:
         if hits.lines:
             how = ", with other capitals" if ignore_case else ""
             return hits.below(f"`{wanted}` is in {{}}{within(path)}{how}:")
-    return f"`{wanted}` is nowhere{within(path)} in the files that I can search."
+    nowhere = f"`{wanted}` is nowhere{within(path)} in the files that I can search."
+    last = _last(wanted)
+    if last != wanted and (hits := (yield from _grep(_whole(last), path))).lines:
+        return hits.below(f"{nowhere} `{last}` is in {{}}; whose it is I can't tell:")
+    return nowhere
 
 
 def definition(asked: Question, found: re.Match[str]) -> Plan:

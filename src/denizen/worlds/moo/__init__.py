@@ -2,16 +2,9 @@
 
 from denizen.actions import Composed, Directives, Native
 from denizen.context import RollingWindow
-from denizen.ports import Tool
 from denizen.runtime.clock import BackOff
 from denizen.worlds.moo.settings import MooSettings
-from denizen.worlds.world import Profile, ToolParts, World
-
-
-def _no_tools(parts: ToolParts) -> list[Tool]:
-    """Outside of a world there is nothing to do."""
-    return []
-
+from denizen.worlds.world import Profile, World
 
 WORLD = World(
     "moo",
@@ -19,7 +12,7 @@ WORLD = World(
         "denizen",
         Composed(Native(), Directives()),
         RollingWindow,
-        tools=_no_tools,
+        tools=lambda _: [],  # they belong to a connection
         cooldown=BackOff(5.0, 20.0),
     ),
     settings=MooSettings,

@@ -165,9 +165,10 @@ class Attribution:
             self._say(self._messages.pop(0)[1], Passage(()))
         flight = self._flight
         if flight and (due := self._due(flight)) is not None and due <= now:
-            problem = "" if flight.marked_at is not None or not self.marks_prompts else _no_prompt(self.timing.timeout)
-            self.owed += bool(problem)
-            self._land(problem)
+            is_cut = flight.marked_at is None and self.marks_prompts
+            self.owed += is_cut
+            late = f"no prompt came within {self.timing.timeout:g} s: the output may be incomplete"
+            self._land(late if is_cut else "")
 
     @property
     def names_talkers(self) -> bool:
@@ -285,7 +286,3 @@ class Attribution:
                 number, name = found[1] or found[4], found[2] or found[3]
                 if not self.room or self.room.num != number:
                     self.room = Room(number, name)
-
-
-def _no_prompt(seconds: float) -> str:
-    return f"no prompt came within {seconds:g} s: the output may be incomplete"
