@@ -15,7 +15,9 @@ from denizen.config.settings import AgentSettings, BudgetSettings
 from denizen.context import Transcript
 from denizen.engine import Cycle, Resume, TurnOptions, run_turn, state_of
 from denizen.engine.next_request import ReadSession
-from denizen.engine.turn import Start, Turn, TurnOver
+from denizen.engine.spending import check_budgets
+from denizen.engine.turn import Start, Turn
+from denizen.engine.turn_over import TurnOver
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, StateEntry, ToolEntry
 from denizen.events import RunResult
 from denizen.messages import Message, Text, UserMessage
@@ -91,7 +93,7 @@ async def test_what_a_turn_spends_counts_once_and_in_the_turn_and_session_around
     assert (child.stop_reason, child.usage.cost_usd) == ("budget", pytest.approx(1.2))
     assert "this turn" in child.error
     with pytest.raises(TurnOver, match="this turn"):
-        await parent.check_budgets()
+        await check_budgets(parent)
     assert await agent.record.budget.check("s", 0.0) == ""
     assert (await turn(agent, host, user("go"))).reply == "Late."
     await agent.record.budget.charge(parent.session.key, 0.01, "m")

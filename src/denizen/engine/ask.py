@@ -9,8 +9,10 @@ import msgspec
 from denizen.engine.prompting import renew_prompt
 from denizen.engine.reply_stream import ReplyStream
 from denizen.engine.session_state import no_summary
+from denizen.engine.spending import charge, check_budgets
 from denizen.engine.tracing import UNTRACED, call_span, record_answer, record_content
-from denizen.engine.turn import Interrupted, Turn, TurnOver
+from denizen.engine.turn import Turn
+from denizen.engine.turn_over import Interrupted, TurnOver
 from denizen.entries import AssistantEntry, CompactionEntry
 from denizen.errors import ModelError
 from denizen.events import Compacted, Failed, Finished, LlmStart, Retrying, TextDelta
@@ -34,18 +36,18 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     levels = [1, 2, 3]
     await _relieve_early(turn, levels)
     while True:
-        await turn.check_budgets()
+        await check_budgets(turn)
         turn.emit(LlmStart(turn.account.iterations + 1, turn.agent.model.name))
         outcome = await _call(turn, request_of(turn), keep=True)
         if isinstance(outcome, AssistantMessage):
             break
         if outcome.kind != "context_overflow" or not await _relieve(turn, levels):
             raise outcome
-    if turn.interrupts and outcome.stop_reason == "aborted":
+    if turn.controls.interrupts and outcome.stop_reason == "aborted":
         return outcome
     outcome = _with_own_ids(turn, outcome)
     turn.last_usage = outcome.usage
-    await turn.charge(outcome)
+    await charge(turn, outcome)
     return outcome
 
 
@@ -60,7 +62,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
 
     async def aside(messages: Sequence[Message], system: str) -> AssistantMessage:
         nonlocal spent
-        await turn.check_budgets()
+        await check_budgets(turn)
         agent = turn.agent
         request = ModelRequest(
             messages,
@@ -74,7 +76,7 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
         outcome = await _call(turn, request)
         if isinstance(outcome, ModelError):
             raise outcome
-        await turn.charge(outcome)
+        await charge(turn, outcome)
         spent = spent.plus(outcome.usage)
         return outcome
 
@@ -130,7 +132,7 @@ async def _fits(turn: Turn, view: View, tokens: int) -> bool:
         return False
     exact: int | None = None
     with suppress(ModelError, OSError):  # whatever is wrong, the call itself will tell
-        exact = await turn.run_until_stopped(model.count_tokens(request_of(turn)))
+        exact = await turn.controls.run_until_stopped(model.count_tokens(request_of(turn)))
     if exact is None:
         return False
     state.overestimate = tokens - exact
@@ -160,7 +162,7 @@ async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Out
     stream = ReplyStream(turn)
     with call_span(turn.agent.model.name) if turn.traced else UNTRACED as span:
         try:
-            outcome = await turn.run_until_stopped(_consume(turn, request, stream), interruptible=keep)
+            outcome = await turn.controls.run_until_stopped(_consume(turn, request, stream), interruptible=keep)
         except Interrupted:
             outcome = AssistantMessage([Text(stream.text)] if stream.text else [], stop_reason="aborted")
         except (asyncio.CancelledError, TurnOver):

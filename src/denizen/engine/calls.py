@@ -11,11 +11,14 @@ from typing import Any
 
 import msgspec
 
+from denizen.engine.hooks import call_hooks
 from denizen.engine.permit import answer_to, permit
-from denizen.engine.snapshots import snapshot_after, snapshot_before
+from denizen.engine.snapshots import check_workspace, snapshot_after, snapshot_before
+from denizen.engine.spending import spent_usd
 from denizen.engine.subagents import run_subagent
 from denizen.engine.tracing import UNTRACED, record_result, tool_span
-from denizen.engine.turn import Turn, TurnOver
+from denizen.engine.turn import Turn
+from denizen.engine.turn_over import TurnOver
 from denizen.entries import StartedEntry, ToolEntry
 from denizen.errors import DenizenError
 from denizen.events import ToolEnd, ToolStart, ToolUpdate
@@ -58,7 +61,7 @@ async def run_calls(turn: Turn, reply: AssistantMessage, calls: Sequence[ToolCal
     results: list[ToolResult] = []
     for batch in _batches(turn, calls):
         await turn.hear()
-        if why := DROPPED if turn.interrupts else NOT_RUN.get(reply.stop_reason, ""):
+        if why := DROPPED if turn.controls.interrupts else NOT_RUN.get(reply.stop_reason, ""):
             results += [await record(turn, refused(call, why)) for call in batch]
         else:
             results += await _run_batch(turn, batch)
@@ -130,7 +133,7 @@ async def _run(turn: Turn, call: ToolCall, refusal: str) -> ToolResult:
         record_result(span, result)
     await record(turn, result)
     if turn.agent.hooks and not refusal:
-        await turn.hook("after_tool", call.name, args=call.args, result=result.text, is_error=result.is_error)
+        await call_hooks(turn, "after_tool", call.name, args=call.args, result=result.text, is_error=result.is_error)
     duration = (turn.agent.clock.monotonic() - began) * 1000
     turn.emit(tool_end(result, duration))
     return result
@@ -160,8 +163,8 @@ def summary(result: ToolResult) -> str:
 
 
 async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
-    await turn.run_pending_checks()
-    if turn.agent.hooks and (words := await turn.hook("before_tool", call.name, args=call.args)):
+    await check_workspace(turn)
+    if turn.agent.hooks and (words := await call_hooks(turn, "before_tool", call.name, args=call.args)):
         return refused(call, f"not run: {words}")
     await snapshot_before(turn, tool)
     if Traits.REPEATABLE not in tool.traits:
@@ -170,7 +173,7 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
     try:
         args = _copied(turn.agent.policy.arguments(call, tool, approved=turn.state.approved))
         running = tool.run(args, _context(turn, call, tool, progress))
-        result = _within_limit(turn, call, await turn.run_until_stopped(running))
+        result = _within_limit(turn, call, await turn.controls.run_until_stopped(running))
     except TurnOver:  # it asked the person, and nobody is there
         raise
     except asyncio.CancelledError:
@@ -221,7 +224,7 @@ def _context(turn: Turn, call: ToolCall, tool: Tool, progress: Progress) -> Tool
         channel=turn.options.channel,
         chat=turn.options.chat,
         depth=turn.options.depth,
-        spent_usd=turn.spent_usd,
+        spent_usd=spent_usd(turn),
         restricted=agent.restricted,
         readable=agent.readable,
         private=agent.home,

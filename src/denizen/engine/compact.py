@@ -5,7 +5,8 @@ import msgspec
 from denizen.engine.ask import summary_entry
 from denizen.engine.record import AgentRecord
 from denizen.engine.resume import unfinished
-from denizen.engine.turn import Turn, TurnOptions, TurnOver
+from denizen.engine.turn import Turn, TurnOptions
+from denizen.engine.turn_over import TurnOver
 from denizen.entries import CompactionEntry
 from denizen.errors import DenizenError
 from denizen.events import Compacted

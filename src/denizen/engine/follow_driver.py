@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from denizen.engine.turn import Turn, TurnOver
+from denizen.engine.turn import Turn
+from denizen.engine.turn_over import TurnOver
 from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry, NoteEntry, SystemEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.messages import Text, UserMessage

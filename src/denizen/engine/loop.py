@@ -2,33 +2,25 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
-
-import msgspec
 
 from denizen.engine.ask import ask_model
 from denizen.engine.calls import run_calls
+from denizen.engine.finish import end_entry, finish, finish_after, finish_anyhow, flaw_of, report_again, report_last
 from denizen.engine.follow_driver import follow_driver
-from denizen.engine.output import TRIES
+from denizen.engine.hooks import call_hooks
+from denizen.engine.output import MAX_TRIES
 from denizen.engine.prompting import inject_memories, renew_prompt
 from denizen.engine.record import AgentRecord
-from denizen.engine.resume import (
-    answer_text,
-    close_calls,
-    is_cut,
-    nothing_left,
-    recorded_result,
-    result_of,
-    settle_calls,
-    unfinished,
-)
-from denizen.engine.snapshots import snapshot_after
-from denizen.engine.tracing import UNTRACED, record_totals, turn_span
-from denizen.engine.turn import Cycle, Resume, Start, Turn, TurnOptions, TurnOver
-from denizen.entries import CONTENT_REFUSED, AssistantEntry, EndEntry, StateEntry, SystemEntry
-from denizen.errors import DenizenError, ModelError, OutputError, SessionError
-from denizen.events import Done, LlmEnd, RunResult, TurnStop
-from denizen.messages import AssistantMessage, Text, ToolResult, Usage, UserMessage
+from denizen.engine.resume import answer_text, check_format, is_cut, recorded_result, settle_calls, unfinished
+from denizen.engine.snapshots import check_workspace
+from denizen.engine.spending import begin_spending
+from denizen.engine.tracing import UNTRACED, turn_span
+from denizen.engine.turn import Cycle, Resume, Start, Turn, TurnOptions
+from denizen.engine.turn_over import TurnOver
+from denizen.entries import AssistantEntry, SystemEntry
+from denizen.errors import OutputError
+from denizen.events import LlmEnd, RunResult, TurnStop
+from denizen.messages import AssistantMessage, Text, ToolResult, UserMessage
 from denizen.ports import Intent, Session, TurnIO
 from denizen.text.plural import counted
 
@@ -38,14 +30,6 @@ CONTINUE = (
     "Your answer was cut off by the length limit. Go on exactly where it stops, in the middle of the word if need be, "
     "and repeat nothing: the two are joined."
 )
-LEFT_OUT = "What the model hadn't answered yet is left out of the conversation from now on."
-"""What the user hears of content that the provider refuses."""
-EMPTY = "The model's answer is empty."
-WORTH_A_NOTICE = {
-    "length": "The answer was cut off by the length limit (agent.max_tokens).",
-    "refusal": "The model refused to answer.",
-}
-"""What the user should know of how an answer ended."""
 
 
 async def run_turn(
@@ -54,61 +38,50 @@ async def run_turn(
     """Answer a message, go on with an unfinished turn (`Resume`), or run a turn that nobody asked for (`Cycle`).
 
     A message whose id was taken before is not appended again: its turn goes on, or its recorded result is returned;
-    `Resume` returns the recorded result of the last turn where that is over, as its host may not have seen it.
+    `Resume` returns the recorded result of the last turn if that is over, because its host may not have seen it.
 
     Raises ModelError when no model could answer, SessionError when the transcript can't be written; the transcript
     then says so, and the session goes on with the next message. Cancelling the task ends the turn as `cancelled`,
     unless the options say that it is to be gone on with (`resumes`) and nobody has stopped it.
     """
     turn = Turn(agent, session, io, options or TurnOptions(), run_turn)
+    begin_spending(turn)
     if isinstance(start, Resume) and not unfinished(session.entries):
-        return _report_last(turn)
-    _check_format(turn)
+        return report_last(turn)
+    check_format(turn)
     with turn_span(agent.name, session.key) if turn.traced else UNTRACED:
         try:
             if isinstance(start, UserMessage) and start.id in turn.state.user_ids:
                 if result := recorded_result(turn, start.id):
-                    return _report_again(turn, result)
+                    return report_again(turn, result)
                 start = Resume()
-            return await _finish(turn, await _answer(turn, start))
+            return await finish(turn, await _answer(turn, start))
         except TurnOver as over:
-            return await _finish(turn, over.reason, over.note)
+            return await finish(turn, over.reason, over.note)
         except asyncio.CancelledError:
-            if not turn.options.resumes or turn.listen():
-                await _finish_anyhow(turn, "cancelled")
+            if not turn.options.resumes or turn.controls.listen():
+                await finish_anyhow(turn, "cancelled")
             raise
         except Exception as error:  # the turn's boundary: whatever broke, no call is left open, and it goes on upwards
-            if isinstance(error, DenizenError):
-                error.reword(agent.redact(str(error)))
-            if isinstance(error, ModelError) and error.refuses_content:
-                await _leave_out_refused(turn, error)
-            await _finish_anyhow(turn, "error", agent.redact(str(error)))
+            await finish_after(turn, error)
             raise
-
-
-async def _leave_out_refused(turn: Turn, error: ModelError) -> None:
-    """Keep content that the provider refuses from ending every later turn, too."""
-    with suppress(SessionError):  # it is raised with the first failure
-        await turn.append(StateEntry(name=CONTENT_REFUSED, value=error.message))
-        error.reword(f"{error.message.removesuffix('.')}. {LEFT_OUT}")
 
 
 async def _answer(turn: Turn, start: Start) -> TurnStop:
     """Settle what an earlier run left open, take the message in, and iterate until there is an answer."""
-    await turn.run_pending_checks()
+    await check_workspace(turn)
     try:
         left = await settle_calls(turn)
     except TurnOver as over:
         if isinstance(start, UserMessage) and over.reason == "parked":
             turn.notice("The message was not taken in: the session waits for an answer first.", warning=True)
         raise
-    if not isinstance(start, Resume) and unfinished(turn.session.entries):
-        await turn.append(_end(turn, "error", "the process ended in the middle of the turn"))
     if not isinstance(start, Resume):
+        if unfinished(turn.session.entries):
+            await turn.append(end_entry(turn, "error", "the process ended in the middle of the turn"))
         await turn.begin()
-        hooks, redact = turn.agent.hooks, turn.agent.redact
-        if hooks and (words := await turn.hook("turn_start", message=redact(start.text))):
-            turn.notice(refused := f"Your hook refuses the turn: {words}", warning=True)
+        if why := await call_hooks(turn, "turn_start", message=turn.agent.redact(start.text)):
+            turn.notice(refused := f"Your hook refuses the turn: {why}", warning=True)
             raise TurnOver("error", refused)
     await renew_prompt(turn, is_open=isinstance(start, Resume))
     match start:
@@ -122,11 +95,12 @@ async def _answer(turn: Turn, start: Start) -> TurnStop:
                 await turn.append(SystemEntry(text=turn.agent.redact(text), by_operator=True, message_id=cycle_id))
         case Resume() if left:
             reply, results = left
+            intent = turn.state.read_reply()
             if reply.stop_reason == "aborted":
                 await turn.append(SystemEntry(text=ANSWER_AGAIN))
-            elif _may_continue(turn, reply):
+            elif _may_continue(turn, reply, intent):
                 await turn.append(SystemEntry(text=CONTINUE))
-            elif await _is_answer(turn, turn.state.intent, results):
+            elif await _is_answer(turn, intent, results):
                 return "answered"
     return await _iterate(turn)
 
@@ -136,8 +110,8 @@ async def _iterate(turn: Turn) -> TurnStop:
     while turn.account.iterations < limit:
         # Controls that arrived, and what the driver wants
         if await turn.hear_messages():
-            await turn.deliver(turn.interrupts)
-            await turn.deliver(turn.steers)
+            await turn.deliver(turn.controls.interrupts)
+            await turn.deliver(turn.controls.steers)
         await follow_driver(turn)
 
         # context.assemble → actions.prepare → the model; durable before a tool runs
@@ -146,8 +120,9 @@ async def _iterate(turn: Turn) -> TurnStop:
         turn.emit(LlmEnd(reply))
 
         # actions.read: calls, final text, directives
-        intent = turn.state.intent
-        if (flaw := _flaw(turn, reply)) and not _may_continue(turn, reply):
+        intent = turn.state.read_reply()
+        may_continue = _may_continue(turn, reply, intent)
+        if (flaw := flaw_of(reply, intent)) and not may_continue:
             turn.notice(flaw, warning=True)
         for directive in intent.directives:
             await turn.apply(directive)
@@ -158,7 +133,7 @@ async def _iterate(turn: Turn) -> TurnStop:
         # Done, unless the user said more, the answer was cut, or a result needs the model
         if await turn.hear_messages():
             continue
-        if _may_continue(turn, reply):
+        if may_continue:
             await turn.append(SystemEntry(text=CONTINUE))
         elif await _is_answer(turn, intent, results):
             return "answered"
@@ -175,104 +150,19 @@ async def _is_answer(turn: Turn, intent: Intent, results: Sequence[ToolResult]) 
             turn.value = output.read(text)
         except OutputError as wrong:
             turn.tries += 1
-            if turn.tries == TRIES:
+            if turn.tries == MAX_TRIES:
                 raise
             await turn.say(UserMessage([Text(f"{wrong}. {output.request()}")]))
             return False
     if accept and (complaint := await accept(text)):
         await turn.say(UserMessage([Text(complaint)]))
         return False
-    return not await turn.deliver(turn.follow_ups)
+    return not await turn.deliver(turn.controls.follow_ups)
 
 
-def _flaw(turn: Turn, reply: AssistantMessage) -> str:
-    """What is wrong with a reply, for the user; empty: nothing is."""
-    intent = turn.state.intent
-    if reply.stop_reason == "end" and not (intent.calls or intent.directives or intent.reply.strip()):
-        return EMPTY
-    return WORTH_A_NOTICE.get(reply.stop_reason, "")
-
-
-def _may_continue(turn: Turn, reply: AssistantMessage) -> bool:
+def _may_continue(turn: Turn, reply: AssistantMessage, intent: Intent) -> bool:
     """Whether this is a text that the length limit cut, and its rest is to be asked for: once."""
-    intent, before = turn.state.intent, turn.account.messages[-2:-1]
+    before = turn.account.messages[-2:-1]
     if not is_cut(reply) or intent.calls or not intent.reply.strip() or any(map(is_cut, before)):
         return False
     return turn.account.iterations < turn.agent.limits.iterations
-
-
-def _check_format(turn: Turn) -> None:
-    """Open calls can only be read in the format they were written in: another one leaves the turn as it is."""
-    begun, now = turn.state.acted_by, turn.agent.actions.name
-    if begun and begun != now and unfinished(turn.session.entries):
-        raise SessionError(
-            f"Session {turn.session.key} is in the middle of a turn whose actions are {begun}, not {now}. "
-            "Go on with it as it was begun (--actions, --profile), or fork it before that turn."
-        )
-
-
-def _report_last(turn: Turn) -> RunResult:
-    """The recorded result of the last turn, which a crash may have kept from being shown."""
-    result = recorded_result(turn)
-    if result is None:
-        raise nothing_left(turn.session)
-    return _report_again(turn, result)
-
-
-def _report_again(turn: Turn, result: RunResult) -> RunResult:
-    if turn.options.output:
-        with suppress(OutputError):
-            result = msgspec.structs.replace(result, output=turn.options.output.read(result.reply))
-    turn.finish(result)
-    return result
-
-
-async def _finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
-    """Leave a transcript that continues, and say how the turn ended."""
-    messages = turn.account.messages
-    if stop == "parked":
-        if unheard := [*turn.interrupts, *turn.steers, *turn.follow_ups]:
-            turn.notice(
-                f"Not taken in while the turn waits for an answer: {' | '.join(each.text for each in unheard)}",
-                warning=True,
-            )
-    else:
-        await snapshot_after(turn)
-        await close_calls(turn)
-        for waiting in (turn.interrupts, turn.steers, turn.follow_ups):
-            await turn.deliver(waiting)
-    if stop == "answered":
-        note = _flaw(turn, next(each for each in reversed(messages) if isinstance(each, AssistantMessage)))
-    end = _end(turn, stop, note)
-    if stop != "parked":  # a parked turn has more to say
-        await turn.append(end)
-    result = result_of(turn, end, [*messages])
-    record_totals(messages)
-    if stop != "parked":
-        await turn.hook("turn_end", stop_reason=stop, reply=result.reply, error=end.error)
-    turn.finish(result)
-    return result
-
-
-def _end(turn: Turn, stop: TurnStop, note: str) -> EndEntry:
-    return EndEntry(
-        stop_reason=stop,
-        usage=turn.account.usage,
-        last_call_usage=turn.last_usage or Usage(),
-        iterations=turn.account.iterations,
-        retries=turn.retries,
-        model=turn.agent.model.name,
-        error=note,
-    )
-
-
-async def _finish_anyhow(turn: Turn, stop: TurnStop, note: str = "") -> None:
-    """Finish as well as can be: what ends the turn is raised, whatever else breaks now."""
-    if turn.ended:  # and the host broke on it: the transcript is complete
-        return
-    messages = turn.account.messages
-    try:
-        await _finish(turn, stop, note)
-    except Exception:  # noqa: BLE001 (the first failure is the one to know; this one may be the same full disk)
-        with suppress(Exception):
-            turn.emit(Done(result_of(turn, EndEntry(stop_reason=stop, error=note), messages)))

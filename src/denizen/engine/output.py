@@ -9,7 +9,7 @@ import msgspec
 from denizen.errors import ConfigError, OutputError
 from denizen.ports.json_type import JsonType
 
-TRIES = 3
+MAX_TRIES = 3
 """How often the model may answer before the turn fails."""
 
 

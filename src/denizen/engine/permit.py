@@ -5,7 +5,8 @@ from typing import Any, NoReturn
 import msgspec
 
 from denizen.engine.session_state import APPROVED
-from denizen.engine.turn import Turn, TurnOver
+from denizen.engine.turn import Turn
+from denizen.engine.turn_over import TurnOver
 from denizen.entries import AnswerEntry, ParkedEntry, StateEntry
 from denizen.errors import ConfigError, ToolRefused
 from denizen.events import TurnParked
@@ -41,7 +42,7 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     )
     if decision.verdict == "deny":
         return f"not run: {decision.reason}"
-    quotation = call.id in turn.state.intent.quoted and not only_reads(tool)
+    quotation = call.id in turn.state.read_reply().quoted and not only_reads(tool)
     said = decision.unless_said and turn.state.user_words.hold_all(call.args)
     asks = (decision.verdict == "ask" and not said) or quotation
     try:
@@ -92,9 +93,7 @@ async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
     answer = await turn.io.ask(request)
     if isinstance(answer, Parked):
         await park(turn, request)
-    entry = turn.answered(msgspec.structs.replace(answer, call_id=request.call_id))
-    await turn.append(entry)
-    return entry
+    return await turn.keep_answer(msgspec.structs.replace(answer, call_id=request.call_id))
 
 
 async def park(turn: Turn, request: Ask) -> NoReturn:

@@ -42,7 +42,7 @@ async def settle_calls(turn: Turn) -> tuple[AssistantMessage, list[ToolResult]] 
     for call in calls:
         if call.id not in last.results and (why := _why_not(turn, call, last)):
             last.results[call.id] = await record(turn, refused(call, why))
-    turn.kept = last.kept
+    turn.snapshotted = last.snapshotted
     again = [call for call in calls if call.id not in last.results]
     await run_calls(turn, last.reply, again)
     settled = last_reply(turn.session.entries)
@@ -62,15 +62,15 @@ async def close_calls(turn: Turn) -> None:
 class LastReply:
     """The last answer of an unfinished turn, the results it has, and which of its calls had started.
 
-    `kept`: there is a checkpoint from before its calls, but none from after them yet. `returned`: the conversation was
-    taken back to here.
+    `snapshotted`: there is a checkpoint from before its calls, but none from after them yet. `returned`: the
+    conversation was taken back to here.
     """
 
     def __init__(self, reply: AssistantMessage) -> None:
         self.reply = reply
         self.results: dict[str, ToolResult] = {}
         self.started: set[str] = set()
-        self.kept = False
+        self.snapshotted = False
         self.returned = False
 
 
@@ -99,7 +99,7 @@ def _with_results(reply: AssistantMessage, after: Sequence[AnyEntry]) -> LastRep
             case ParkedEntry(call_id=call_id):  # it asked the person, and runs again with the answer
                 last.started.discard(call_id.rpartition(".")[0])
             case CheckpointEntry(label=label):
-                last.kept = label == BEFORE
+                last.snapshotted = label == BEFORE
             case StateEntry(name=name) if name == UNDONE:
                 last.returned = True
     return last
@@ -113,6 +113,16 @@ def unfinished(entries: Sequence[AnyEntry]) -> bool:
         if isinstance(entry, (UserEntry, AssistantEntry, ToolEntry)):
             return True
     return False
+
+
+def check_format(turn: Turn) -> None:
+    """Open calls can only be read in the format they were written in: another one leaves the turn as it is."""
+    begun, now = turn.state.acted_by, turn.agent.actions.name
+    if begun and begun != now and unfinished(turn.session.entries):
+        raise SessionError(
+            f"Session {turn.session.key} is in the middle of a turn whose actions are {begun}, not {now}. "
+            "Go on with it as it was begun (--actions, --profile), or fork it before that turn."
+        )
 
 
 def question_of(entries: Sequence[AnyEntry]) -> ParkedEntry | None:

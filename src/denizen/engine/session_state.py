@@ -133,8 +133,7 @@ class KeptOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     history: bool = True
 
 
-USUAL = KeptOptions()
-"""Those of most turns."""
+DEFAULT_OPTIONS = KeptOptions()
 
 
 def no_summary(tokens: int) -> StateEntry:
@@ -142,7 +141,7 @@ def no_summary(tokens: int) -> StateEntry:
     return StateEntry(name=UNSUMMARISED, value=tokens)
 
 
-class Account(msgspec.Struct, eq=False):
+class TurnAccount(msgspec.Struct, eq=False):
     """A turn so far, whatever processes it has run in: what was said and used."""
 
     messages: list[Message] = []
@@ -225,7 +224,7 @@ class SessionState:
         self.context = self._agent.new_context(self.actions, self._agent.tools)
         self._traited = self.context if isinstance(self.context, TraitedContext) else None  # to ask costs 20 µs
         self._begin_turn()
-        self.options = USUAL
+        self.options = DEFAULT_OPTIONS
         self.user_ids: set[str] = set()
         self.sent_ids: set[str] = set()
         self.wire_ids: dict[str, str] = {}
@@ -245,7 +244,7 @@ class SessionState:
         self.last_usage: Usage | None = None
 
     def _begin_turn(self) -> None:
-        self.account = Account()
+        self.account = TurnAccount()
         self._driver: LoopGuardedDriver | None = None
         self._unshown: list[tuple[AssistantMessage, dict[str, ToolResult]]] = []
 
@@ -273,8 +272,7 @@ class SessionState:
         shown = self._traited.traits if self._traited else self._seen_traits
         return shown | self._prompt_traits | self._given_traits
 
-    @property
-    def intent(self) -> Intent:
+    def read_reply(self) -> Intent:
         """What the last reply asks for."""
         return self.actions.read_own(self._last_reply, self._agent.tools, self.seen) if self._last_reply else Intent()
 

@@ -1,4 +1,9 @@
-"""A checkpoint before an iteration's first call that could change files, and after its last."""
+"""The workspace around calls: checkpoints before and after, and checks that a killed process left.
+
+There is a checkpoint before an iteration's first call that could change files, and after its last.
+"""
+
+import asyncio
 
 from denizen.engine.record import AgentRecord
 from denizen.engine.turn import Turn
@@ -7,21 +12,22 @@ from denizen.errors import DenizenError
 from denizen.events import Notice
 from denizen.ports import Session, Tool, Traits, TurnIO
 from denizen.ports.checkpoints import AFTER, BEFORE
+from denizen.trusted.pending_checks import has_pending_checks, run_pending_checks
 
 CHANGES = Traits.WRITES | Traits.EXECUTES
 
 
 async def snapshot_before(turn: Turn, tool: Tool) -> None:
     """Keep what the workspace is, once in an iteration, before `tool` could change it."""
-    if turn.agent.checkpoints and not turn.kept and tool.traits & CHANGES:
-        turn.kept = True
+    if turn.agent.checkpoints and not turn.snapshotted and tool.traits & CHANGES:
+        turn.snapshotted = True
         await _snapshot(turn, BEFORE)
 
 
 async def snapshot_after(turn: Turn) -> None:
     """Keep what the calls made of the workspace, where there was one that could change it."""
-    if turn.kept:
-        turn.kept = False
+    if turn.snapshotted:
+        turn.snapshotted = False
         await _snapshot(turn, AFTER)
 
 
@@ -40,3 +46,12 @@ async def take_snapshot(agent: AgentRecord, session: Session, io: TurnIO, label:
 async def _snapshot(turn: Turn, label: str) -> None:
     await take_snapshot(turn.agent, turn.session, turn.io, label)
     turn.read_on()
+
+
+async def check_workspace(turn: Turn) -> None:
+    """Before anything else happens in the workspace, check what commands left whose Denizen was killed."""
+    agent = turn.agent
+    if has_pending_checks(agent.home):
+        warning = await asyncio.to_thread(run_pending_checks, agent.home, agent.environ)
+        if warning:
+            turn.notice(warning, warning=True)

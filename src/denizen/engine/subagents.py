@@ -14,7 +14,8 @@ from denizen.engine.permit import park
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import IN_SIGHT, SUBAGENT_OF, InSight, SubagentOf, state_of
 from denizen.engine.snapshots import snapshot_before
-from denizen.engine.turn import Turn, TurnOptions, spent_by_subagents
+from denizen.engine.spending import spent_by_subagents
+from denizen.engine.turn import Turn, TurnOptions
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, ParkedEntry, StateEntry, ToolEntry
 from denizen.errors import DenizenError, ToolRefused
 from denizen.events import Notice, RunEvent, RunResult, ToolEnd, ToolStart, ToolUpdate
@@ -186,10 +187,10 @@ class _ParentHost:
                 self._parent.emit(event)
 
     def controls(self) -> Sequence[Control]:
-        return [Stop()] if self._parent.listen() or self._stopped else []
+        return [Stop()] if self._parent.controls.listen() or self._stopped else []
 
     async def changed(self) -> None:
-        await self._parent.changed()
+        await self._parent.controls.changed()
 
     async def ask(self, request: Ask) -> Answer | Parked:
         call_id = subagent_key(self._call_id, task_id(self._session.entries, request.call_id))

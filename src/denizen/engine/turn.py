@@ -1,41 +1,25 @@
-"""One turn while it runs: what began it, what belongs to it alone, and what the person said meanwhile."""
+"""One turn while it runs: what began it, and what belongs to it alone."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
+from denizen.engine.controls import Controls
 from denizen.engine.output import OutputType
 from denizen.engine.record import AgentRecord
-from denizen.engine.session_state import OPTIONS, USUAL, Account, KeptOptions, state_of
+from denizen.engine.session_state import DEFAULT_OPTIONS, OPTIONS, KeptOptions, TurnAccount, state_of
 from denizen.engine.tracing import traced
+from denizen.engine.turn_over import TurnOver
 from denizen.entries import AnswerEntry, AnyEntry, EndEntry, StateEntry, UserEntry
-from denizen.events import Done, Notice, RunEvent, RunResult, TurnStop
-from denizen.messages import AssistantMessage, Message, Text, ToolResult, Usage, UserMessage
-from denizen.ports import (
-    Answer,
-    ContextPolicy,
-    Directive,
-    FollowUp,
-    HookEvent,
-    Hooks,
-    Interrupt,
-    Session,
-    Steer,
-    Stop,
-    Traits,
-    TurnEnded,
-    TurnIO,
-    View,
-    with_changed,
-)
-from denizen.trusted.pending_checks import has_pending_checks, run_pending_checks
+from denizen.events import Done, Notice, RunEvent, RunResult
+from denizen.messages import Text, Usage, UserMessage
+from denizen.ports import Answer, ContextPolicy, Directive, Session, TurnIO, View, with_changed
 
-MOST_SUBAGENTS = 5
-"""How many subagents of one turn work at once."""
+MAX_PARALLEL_SUBAGENTS = 5
 
 AcceptReply = Callable[[str], Awaitable[str]]
 """Whether a reply may end the turn: given it, what is wrong, for the model; empty: nothing is."""
@@ -73,7 +57,7 @@ class TurnOptions:
     be over, `payer` names its session, and `spent_usd` is what it had spent. `depth` is how many such turns are around
     this one. Without `history` the model sees nothing of the session's earlier turns. A system prompt that was last
     used before `prompt_since`, when the host started, is made anew. `KeptOptions` of them are kept in the session:
-    whoever goes on with the turn can't loosen it.
+    whoever goes on with the turn can't loosen it. A cancelled turn that `resumes` stays open, to be gone on with.
     """
 
     stream: bool = True
@@ -92,44 +76,17 @@ class TurnOptions:
     resumes: bool = False
 
 
-_T = TypeVar("_T")
-
 RunTurn = Callable[[AgentRecord, Session, Start, TurnIO, TurnOptions], Coroutine[Any, Any, RunResult]]
 """Runs a turn to its end."""
-
-
-def spent_by_subagents(agent: AgentRecord, messages: Sequence[Message]) -> float:
-    """What the turns have spent whose results are among these messages (US dollars)."""
-    spent = 0.0
-    for message in messages:
-        if isinstance(message, ToolResult) and (tool := agent.tools.get(message.name)):
-            usd = message.details.get("spent_usd") if isinstance(message.details, dict) else None
-            if Traits.DELEGATES in tool.traits and isinstance(usd, int | float):
-                spent += max(usd, 0.0)
-    return spent
-
-
-class TurnOver(TurnEnded):
-    """Ends the turn from anywhere in it."""
-
-    def __init__(self, reason: TurnStop, note: str = "") -> None:
-        super().__init__(note)
-        self.reason: TurnStop = reason
-        self.note = note
-
-
-class Interrupted(Exception):
-    """The person interrupts the model's answer."""
 
 
 class Turn:
     """What the parts of the loop share.
 
     `moved` is as the session was when it began; `tries` counts typed answers, `value` is the one that was given;
-    `unhooked` are notices that the user's hooks haven't heard; `kept`: the files were snapshotted before this
-    iteration's first call that could change them; `ended`: the host knows the result; `lent`: what the
-    turns that it began, or that began it, have spent (US dollars); `run` runs those, each in one of `places`;
-    `stopped`: the person did.
+    `unhooked` are notices that the user's hooks haven't heard; `snapshotted`: the files were, before this iteration's
+    first call that could change them; `ended`: the host knows the result; `spent_elsewhere_usd`: by the turns that it
+    began, or that began it; `run` runs those, each in one of `places`, and one at a time is `asking` the person.
     """
 
     def __init__(
@@ -139,29 +96,22 @@ class Turn:
         self.session = session
         self.io = with_changed(io)
         self.state = state_of(agent, session)
+        self.controls = Controls(self.io, self.state)
         self._given = options
-        self._hold(self.state.options if self.account.messages else USUAL)
+        self._hold(self.state.options if self.account.messages else DEFAULT_OPTIONS)
         self.moved = session.moved
         self.traced = traced()
         self.value: object = None
         self.tries = 0
         self.retries = 0
         self.last_usage: Usage | None = None
-        self.lent = options.spent_usd + spent_by_subagents(agent, self.account.messages)
-        self.steers: list[UserMessage] = []
-        self.follow_ups: list[UserMessage] = []
-        self.interrupts: list[UserMessage] = []
-        self.answers: list[Answer] = []
+        self.spent_elsewhere_usd = options.spent_usd
         self.unhooked: list[Notice] = []
-        self.kept = False
-        self.stopped = False
+        self.snapshotted = False
         self.ended = False
         self.run = run
-        self.places = asyncio.Semaphore(MOST_SUBAGENTS)
+        self.places = asyncio.Semaphore(MAX_PARALLEL_SUBAGENTS)
         self.asking = asyncio.Lock()
-        self._arrival: asyncio.Task[None] | None = None
-        self._waiters = 0
-        self.lend(self.spent_usd)  # before it was left unfinished
 
     async def begin(self) -> None:
         """Hold its own options from here on, not those of what was left open; keep what a crash mustn't loosen."""
@@ -172,8 +122,8 @@ class Turn:
         self._hold(kept)
 
     def _hold(self, kept: KeptOptions) -> None:
-        """Let what differs from the usual in these options hold over what was given."""
-        self.options = self._given if kept == USUAL else replace(self._given, **msgspec.to_builtins(kept))
+        """Let what differs from the defaults in these options hold over what was given."""
+        self.options = self._given if kept == DEFAULT_OPTIONS else replace(self._given, **msgspec.to_builtins(kept))
         self._own_context = None if self.options.history else self._without_history()
 
     def _without_history(self) -> ContextPolicy:
@@ -191,55 +141,24 @@ class Turn:
         return self.state.context if self._own_context is None else self._own_context
 
     @property
-    def account(self) -> Account:
+    def account(self) -> TurnAccount:
         """What the turn has said and used so far."""
         return self.state.account
 
     def emit(self, event: RunEvent) -> None:
-        """Tell the host."""
         self.io.emit(event)
 
     def finish(self, result: RunResult) -> None:
-        """Tell the host how it ended: the last event."""
+        """Give the host the result: the last event."""
         self.ended = True
         self.emit(Done(result))
 
     def notice(self, text: str, *, warning: bool = False) -> None:
-        """Tell the user something."""
+        """Show the user something, and keep it for the hooks."""
         notice = Notice(self.agent.redact(text), "warning" if warning else "info")
         self.emit(notice)
         if self.agent.hooks is not None:
             self.unhooked.append(notice)
-
-    async def run_pending_checks(self) -> None:
-        """Before anything else happens in the workspace, check what commands left whose Denizen was killed."""
-        agent = self.agent
-        if has_pending_checks(agent.home) and (
-            words := await asyncio.to_thread(run_pending_checks, agent.home, agent.environ)
-        ):
-            self.notice(words, warning=True)
-
-    async def hook(self, event: HookEvent, tool: str = "", **data: Any) -> str:
-        """Call the user's hooks for an event, and for the notices until then; why they refuse (empty: they don't)."""
-        hooks = self.agent.hooks
-        if hooks is None:
-            return ""
-        about = {
-            "session": self.session.key,
-            "workspace": str(self.agent.workspace),
-            "channel": self.options.channel,
-            "chat": self.options.chat,
-        }
-        while self.unhooked:
-            notice = self.unhooked.pop(0)
-            await self._call(hooks, "notice", {**about, "level": notice.level, "text": notice.text})
-        return await self._call(hooks, event, {**about, **({"tool": tool} if tool else {}), **data}, tool)
-
-    async def _call(self, hooks: Hooks, event: HookEvent, data: dict[str, Any], tool: str = "") -> str:
-        answer = await hooks.call(event, data, tool)
-        for problem in answer.problems:  # to the host alone: a hook that fails on notices would never end
-            self.emit(Notice(self.agent.redact(problem), "warning"))
-        return self.agent.redact(answer.refusal)
 
     async def append(self, entry: AnyEntry) -> None:
         """Write it, before anything depends on it."""
@@ -264,48 +183,6 @@ class Turn:
         """Keep what the model said about itself."""
         await self.append(StateEntry(name=directive.name, value=directive.value))
 
-    @property
-    def spent_usd(self) -> float:
-        """What it has spent (US dollars), and the turns that it began."""
-        return (self.account.usage.cost_usd or 0.0) + self.lent
-
-    @property
-    def payer(self) -> str:
-        """The session whose budget it counts against where no turn is around it."""
-        return self.options.payer or self.session.key
-
-    def _paying(self) -> Iterator["Turn"]:
-        """This turn and those around it; the session of the last one pays."""
-        turn: Turn | None = self
-        while turn:
-            yield turn
-            turn = turn.options.parent
-
-    async def check_budgets(self) -> None:
-        """End the turn where it, or one around it, can't pay for another call; local models cost nothing."""
-        if self.agent.model.local:
-            return
-        turns = [*self._paying()]
-        for turn in turns:
-            if why := await turn.agent.budget.check(turns[-1].payer, turn.spent_usd):
-                raise TurnOver("budget", why)
-
-    async def charge(self, answer: AssistantMessage) -> None:
-        """Count what a call cost: once, however many turns are around this one."""
-        cost, model = answer.usage.cost_usd, self.agent.model
-        if cost is None and model.local:
-            return
-        *_, payer = self._paying()
-        self.lend(cost or 0.0)
-        if problem := await payer.agent.budget.charge(payer.payer, cost, answer.model or model.name):
-            self.notice(problem, warning=True)
-
-    def lend(self, usd: float) -> None:
-        """Count what this turn has spent in those around it."""
-        _, *around = self._paying()
-        for turn in around:
-            turn.lent += usd
-
     def view(self) -> View:
         """What the context policy may look at."""
         agent, state = self.agent, self.state
@@ -313,18 +190,23 @@ class Turn:
         prompt = state.prompt_tokens + agent.tools.tokens
         return View(self.session, agent.model, agent.limits.answer_tokens, prompt, usage, agent.clock)
 
-    def answered(self, answer: Answer) -> AnswerEntry:
-        """What a person answered, as it is kept."""
-        text = self.agent.redact(answer.text)
-        return AnswerEntry(
-            call_id=answer.call_id, allow=answer.allow, text=text, scope=answer.scope, unasked=answer.unasked
+    async def keep_answer(self, answer: Answer) -> AnswerEntry:
+        """Write what a person answered."""
+        entry = AnswerEntry(
+            call_id=answer.call_id,
+            allow=answer.allow,
+            text=self.agent.redact(answer.text),
+            scope=answer.scope,
+            unasked=answer.unasked,
         )
+        await self.append(entry)
+        return entry
 
     async def hear(self) -> None:
         """Take in what the person did meanwhile; a stop ends the turn here."""
-        stopped = self.listen()
-        while self.answers:
-            await self.append(self.answered(self.answers.pop(0)))
+        stopped = self.controls.listen()
+        while self.controls.answers:
+            await self.keep_answer(self.controls.answers.pop(0))
         if stopped:
             raise TurnOver("cancelled")
 
@@ -332,67 +214,8 @@ class Turn:
         """Take in all of that, and what is queued; whether the model is to see any of it next."""
         await self.hear()
         if self.options.queued:
-            self.steers += await self.options.queued()
-        return bool(self.interrupts or self.steers)
-
-    def listen(self) -> bool:
-        """Note what the person did meanwhile; whether they have stopped the turn."""
-        for control in self.io.controls():
-            match control:
-                case Steer(text, said):
-                    self.steers.append(UserMessage([Text(text)], said))
-                case FollowUp(text, said):
-                    self.follow_ups.append(UserMessage([Text(text)], said))
-                case Interrupt(_, said) if said and said in self.state.user_ids:
-                    pass  # it was taken in before the turn was parked, or taken over: later calls aren't dropped for it
-                case Interrupt(text, said):
-                    self.interrupts.append(UserMessage([Text(text)], said))
-                case Stop():
-                    self.stopped = True
-                case Answer():
-                    self.answers.append(control)
-        return self.stopped
-
-    async def run_until_stopped(self, work: Coroutine[Any, Any, _T], *, interruptible: bool = False) -> _T:
-        """The work's result; if the person stops the turn, the work is cancelled and the turn ends.
-
-        Raises Interrupted if it is `interruptible` and the person interrupts.
-        """
-        working = asyncio.create_task(work)
-        try:
-            while not working.done():
-                if self.stopped:
-                    raise TurnOver("cancelled")
-                if interruptible and self.interrupts:
-                    raise Interrupted
-                if await self._changed_or_done(working):
-                    self.listen()
-        finally:
-            if working.cancel():
-                await asyncio.wait({working})
-        return working.result()
-
-    async def changed(self) -> None:
-        """Return once the person did something that `listen` hasn't noted, or has stopped the turn."""
-        if not self.stopped:
-            await self._changed_or_done(None)
-
-    async def _changed_or_done(self, working: asyncio.Task[Any] | None) -> bool:
-        """Wait for the work or the host; whether the host has changed. All waiters share one task of the host's."""
-        if self._arrival is None or self._arrival.done():
-            self._arrival = asyncio.create_task(self.io.changed())
-        arrival = self._arrival
-        self._waiters += 1
-        try:
-            await asyncio.wait({arrival, working or arrival}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self._waiters -= 1
-            if not self._waiters:
-                arrival.cancel()
-                self._arrival = None
-        if arrival.done():
-            arrival.result()
-        return arrival.done()
+            self.controls.steers += await self.options.queued()
+        return bool(self.controls.interrupts or self.controls.steers)
 
     async def deliver(self, waiting: list[UserMessage]) -> bool:
         """Give the model what the person said meanwhile; whether there was anything new."""

@@ -54,7 +54,7 @@ class ToolActor:
 
     def replied(self) -> None:
         """The model has replied."""
-        intent = self._state.session_state.intent
+        intent = self._state.session_state.read_reply()
         if words := intent.reply.strip():
             self._state.tell("thought", words)
         self._begin_reply([(call.name, call.args) for call in intent.calls])
@@ -64,13 +64,13 @@ class ToolActor:
     def ran(self, event: ToolEnd) -> None:
         """A call has its result; a reply whose calls were all refused unseen can't be carried out."""
         self._refused += event.is_error and not self._called
-        if self._refused == len(self._state.session_state.intent.calls):
+        if self._refused == len(self._state.session_state.read_reply().calls):
             self._asked_again += 1
             self.is_over |= self._asked_again > self._settings.structured_output_retries
 
     async def complaint(self, text: str) -> str:
         """What is wrong with a reply that would end the cycle; empty: nothing is."""
-        intent = self._state.session_state.intent
+        intent = self._state.session_state.read_reply()
         may_ask = self._asked_again < self._settings.structured_output_retries
         if text.strip() or intent.calls or intent.directives or not may_ask:
             return ""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from denizen.engine.loop import EMPTY
+from denizen.engine.finish import EMPTY
 from denizen.events import RunResult
 from denizen.messages import Document, Image, Text, UserPart
 from denizen.ports import InboundMessage
