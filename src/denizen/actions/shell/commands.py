@@ -14,7 +14,7 @@ from denizen.messages import Text, ToolResult
 from denizen.ports import Schema, Tool, ToolContext, Toolset, Traits
 from denizen.text.tool_aliases import resolve_alias
 
-MOST_COMMANDS = 10
+MAX_COMMANDS = 10
 """Commands of one reply that are run (decisions, "Commands in text")."""
 
 PROSE = frozenset({"done", "note", "ask", "memorize", "remember", "store"})
@@ -246,7 +246,7 @@ def grammar_of(tools: Toolset) -> str:
     lines = [f"$({parameters_of(tool.schema).usage(name)}) {_summary_of(tool)}" for name, tool in commands.items()]
     prose = ", ".join(["done", *(name for name in commands if name in PROSE)])
     memory = [_MEMORY] if "keep" in commands and "note" in commands else []
-    grammar = _GRAMMAR.format(most=MOST_COMMANDS, prose=prose)
+    grammar = _GRAMMAR.format(most=MAX_COMMANDS, prose=prose)
     return "\n".join(["<commands>", grammar, *memory, "", "$(done The answer is X because Y)", *lines, "</commands>"])
 
 

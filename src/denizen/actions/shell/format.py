@@ -9,19 +9,19 @@ import msgspec
 
 from denizen.actions.native import Native, is_quotation
 from denizen.actions.shell.arguments import arguments_of, show
-from denizen.actions.shell.commands import MOST_COMMANDS, Help, find_tool, grammar_of, parameters_of, unknown_command
+from denizen.actions.shell.commands import MAX_COMMANDS, Help, find_tool, grammar_of, parameters_of, unknown_command
 from denizen.actions.shell.reply import ShellCommand, ShellReply, plain_prose, read_reply
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 
 _OUR_ID = re.compile(r"sh[0-9a-f]{12}-(?P<number>\d+)")
-_SHOWN = 40
+_MAX_SHOWN_CHARS = 40
 """Characters of a command that wasn't run which the model is shown."""
 _CUT_OFF = frozenset({"length", "refusal", "error", "aborted"})
 """Ends of a reply after which its commands aren't run, so that nothing can rest on them."""
 
-_CLAIMED = (
+_MADE_UP = (
     "What followed your commands as their output was made up, so it is cut off; commands after it were not run. "
     "Outputs are only here."
 )
@@ -118,37 +118,50 @@ def _calling(reply: ShellReply) -> list[ShellCommand]:
 def _intent(message: AssistantMessage, reply: ShellReply, tools: Toolset, seen: SeenText) -> Intent:
     """What the commands of a reply ask for."""
     stem, commands = _id_stem(message), _calling(reply)
-    run, over = commands[:MOST_COMMANDS], commands[MOST_COMMANDS:]
+    run, over = commands[:MAX_COMMANDS], commands[MAX_COMMANDS:]
     calls = [_call(f"{stem}-{number}", command, tools) for number, command in enumerate(run, 1)]
-    if unrun := reply.unclosed or reply.quoted:
-        calls.append(_misused(f"{stem}-{len(calls) + 1}", unrun, _UNCLOSED if reply.unclosed else _QUOTED, tools))
+    quoted = [
+        call.id
+        for call, command in zip(calls, run, strict=True)
+        if is_quotation(call, message.text[command.start : command.end], tools, seen)
+    ]
+    next_id = f"{stem}-{len(calls) + 1}"
+    if reply.unclosed:
+        calls.append(_misused(next_id, reply.unclosed, _UNCLOSED, tools))
+    elif reply.quoted:
+        calls.append(_misused(next_id, reply.quoted, _QUOTED, tools))
+
     answers = [command for command in reply.commands if command.name == "done"]
     rests_on_unrun = over or any(MISUSED in call.args for call in calls) or message.stop_reason in _CUT_OFF
     ends_turn = bool(answers) and not rests_on_unrun
-    problems: list[str] = []
-    if over:
-        named: list[str] = []
-        for each in over[:MOST_COMMANDS]:
-            words = " ".join(each.body.split())
-            short = words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
-            named.append(f"$({each.name} {short})" if short else f"$({each.name})")
-        more = f" and {len(over) - len(named)} more" if len(over) > len(named) else ""
-        problems.append(f"Not run, because a reply may have {MOST_COMMANDS} commands: {', '.join(named)}{more}.")
-    if reply.claimed >= 0 and not reply.quoted:
-        problems.append(_CLAIMED)
+    answer = plain_prose(answers[-1].body) if answers and (ends_turn or not calls) else ""
+
+    problems = [_too_many(over)] if over else []
+    kept_text = None
+    if reply.made_up_from is not None:
+        kept_text = message.text[: reply.made_up_from].rstrip() or _CUT
+        if not reply.quoted:
+            problems.append(_MADE_UP)
     return Intent(
         calls,
-        (plain_prose(answers[-1].body) if answers and (ends_turn or not calls) else "") or reply.prose,
+        answer or reply.prose,
         "\n".join([part.text for part in message.content if type(part) is Thinking]),
         ends_turn=ends_turn,
         problems=problems if calls else [],
-        kept_text=message.text[: reply.claimed].rstrip() or _CUT if reply.claimed >= 0 else None,
-        quoted=frozenset(
-            call.id
-            for call, command in zip(calls, run, strict=False)
-            if is_quotation(call, message.text[command.start : command.end], tools, seen)
-        ),
+        kept_text=kept_text,
+        quoted=frozenset(quoted),
     )
+
+
+def _too_many(over: Sequence[ShellCommand]) -> str:
+    """What the model reads of commands beyond those that a reply may have."""
+    named: list[str] = []
+    for each in over[:MAX_COMMANDS]:
+        words = " ".join(each.body.split())
+        short = words if len(words) <= _MAX_SHOWN_CHARS else f"{words[:_MAX_SHOWN_CHARS]}…"
+        named.append(f"$({each.name} {short})" if short else f"$({each.name})")
+    more = f" and {len(over) - len(named)} more" if len(over) > len(named) else ""
+    return f"Not run, because a reply may have {MAX_COMMANDS} commands: {', '.join(named)}{more}."
 
 
 def _call(call_id: str, command: ShellCommand, tools: Toolset) -> ToolCall:

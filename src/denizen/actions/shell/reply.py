@@ -65,15 +65,15 @@ class ShellCommand:
 
 @dataclass(slots=True)
 class ShellReply:
-    """What was found. `prose` is the text around the commands.
+    """The commands of a reply; `prose` is the text around them.
 
-    `claimed` is where the reply begins to make outputs up (-1: nowhere). `unclosed` names a command without an end,
-    `quoted` one that comes after quoted outputs with no command before them: neither is run, nor what follows.
+    `made_up_from` is where the reply begins to make outputs up (None: nowhere). `unclosed` names a command without an
+    end, `quoted` one that comes after quoted outputs with no command before them: neither is run, nor what follows.
     """
 
     commands: list[ShellCommand] = field(default_factory=list)
     prose: str = ""
-    claimed: int = -1
+    made_up_from: int | None = None
     unclosed: str = ""
     quoted: str = ""
 
@@ -91,70 +91,89 @@ def read_reply(text: str) -> ShellReply:
 
 
 class _Reader:
+    """Goes from mark to mark: `_at` is where it reads on, until it `_is_over`."""
+
     def __init__(self, text: str) -> None:
         self.reply = ShellReply()
         self._text = text
         self._words = WordSplitter(text)
+        self._at = 0
+        self._is_over = False
         self._prose: list[str] = []
         self._since = 0  # up to here the text is in the prose, or a command
         self._line_end = -1  # of the line that was looked at last
-        self._fresh = False  # nothing but blanks comes after the last command
+        self._follows_command = False  # nothing but blanks comes after the last command
 
     def read(self) -> ShellReply:
-        thought = _THOUGHT.match(self._text)
-        at = self._since = thought.end() if thought else 0
-        while at >= 0 and (mark := _MARK.search(self._text, at)):
-            self._fresh &= not self._text[at : mark.start()].strip(" \t\r\n.,;")
+        if thought := _THOUGHT.match(self._text):
+            self._at = self._since = thought.end()
+        while not self._is_over and (mark := _MARK.search(self._text, self._at)):
+            between = self._text[self._at : mark.start()]
+            self._follows_command &= not between.strip(" \t\r\n.,;")
             match mark.lastgroup:
                 case "fence":
-                    at = self._fence(mark)
+                    self._read_fence(mark)
                 case "ticks" | "line" as kind:
-                    at = self._code(mark, mark[kind])
-                case "output":  # made up where a command came before, else quoted
-                    if self.reply.commands:
-                        self.reply.claimed = mark.start()
-                    elif following := _COMMAND_LINE.search(self._text, mark.end()):
-                        self.reply.claimed, self.reply.quoted = mark.start(), following["name"]
-                    break
+                    self._read_code(mark, mark[kind])
+                case "output":
+                    self._read_output(mark)
                 case "quote":
-                    at = self._end_of_line(mark.end())
+                    self._at = self._end_of_line(mark.end())
                 case _:
-                    command = self._command_at(mark.start())
-                    if command:
-                        at = self._add([command], command.start, command.end)
-                    else:
-                        at = -1 if self.reply.unclosed else mark.end()
-        self._prose.append(self._text[self._since : self.reply.claimed if self.reply.claimed >= 0 else None])
+                    self._read_command(mark)
+        self._prose.append(self._text[self._since : self.reply.made_up_from])
         self.reply.prose = "".join(self._prose).strip()
         return self.reply
 
-    def _add(self, commands: Sequence[ShellCommand], start: int, end: int) -> int:
-        """Where to read on after the commands; -1: nowhere, as what follows is given out as their output."""
+    def _add(self, commands: Sequence[ShellCommand], start: int, end: int) -> None:
+        """Take in commands that stand at this place, unless what follows is given out as their output."""
         self.reply.commands += commands
         self._prose.append(self._text[self._since : start])
-        self._since = end
-        self._fresh = True
+        self._at = self._since = end
+        self._follows_command = True
         if _CLAIM.match(self._text, end):
-            self.reply.claimed = end
-            return -1
-        return end
+            self._end_at_made_up(end)
+
+    def _end_at_made_up(self, start: int) -> None:
+        self.reply.made_up_from = start
+        self._is_over = True
+
+    def _read_output(self, mark: re.Match[str]) -> None:
+        """Outputs are made up where a command came before, else quoted."""
+        if not self.reply.commands:
+            following = _COMMAND_LINE.search(self._text, mark.end())
+            if following is None:
+                self._is_over = True
+                return
+            self.reply.quoted = following["name"]
+        self._end_at_made_up(mark.start())
+
+    def _read_command(self, mark: re.Match[str]) -> None:
+        self._at = mark.end()
+        if command := self._command_at(mark.start()):
+            self._add([command], command.start, command.end)
 
     def _command_at(self, start: int) -> ShellCommand | None:
-        """The command that begins there; None: none does, or it has no end."""
+        """The command that begins there; None: none does, or it has no end, which ends the reading."""
         match = _NAME.match(self._text, start + 2) if self._text.startswith("$(", start) else None
         if match is None:
             return None
         name, begin = match["name"], match.end()
-        words, end = (list[Word](), self._end_of_prose(begin)) if name in PROSE else self._words.read(begin)
-        if end < 0 and name == "done":  # the answer goes on to the end of the reply
+        words: list[Word] = []
+        if name in PROSE:
+            end = self._end_of_prose(begin)
+        else:
+            words, end = self._words.read(begin)
+        if end is not None:
+            return ShellCommand(name, self._text[begin:end], words, start, end + 1)
+        if name == "done":  # the answer goes on to the end of the reply
             return ShellCommand(name, self._text[begin:].rstrip().removesuffix(")"), [], start, len(self._text))
-        if end < 0:
-            self.reply.unclosed = name
-            return None
-        return ShellCommand(name, self._text[begin:end], words, start, end + 1)
+        self.reply.unclosed = name
+        self._is_over = True
+        return None
 
-    def _end_of_prose(self, begin: int) -> int:
-        """Where the parenthesis is that closes the command; -1: nowhere.
+    def _end_of_prose(self, begin: int) -> int | None:
+        """Where the parenthesis is that closes the command; None: nowhere.
 
         Parentheses balance, but for those in a pair of double quotes or backticks on one line, and escaped ones. Where
         the text goes on and ends with a parenthesis too many (`$(done 1) read 2) write)`), that one closes.
@@ -167,60 +186,61 @@ class _Reader:
             depth += {"(": 1, ")": -1}.get(piece["paren"] or "", 0)
             at = piece.end()
         if depth >= 0:
-            return -1
+            return None
         following = text.find("$(", at)
         rest = text[at : following if following > 0 else len(text)].rstrip()
         runs_on = rest.endswith(")") and rest.count(")") > rest.count("(")
         return at - 1 + len(rest) if runs_on else at - 1
 
-    def _fence(self, mark: re.Match[str]) -> int:
+    def _read_fence(self, mark: re.Match[str]) -> None:
         """A fence of nothing but commands is as if it weren't there; no other is looked into."""
         fence = mark["fence"]
         closing = re.compile(rf"^[ \t]*+{fence[0]}{{{len(fence)},}}+[ \t\r]*+$", re.MULTILINE)
         commands, end = self._only_commands(mark.end(), closing)
-        if self.reply.unclosed:
-            return -1
-        if end >= 0:
-            return self._add(commands, mark.start(), end)
-        if self._fresh:
-            self.reply.claimed = mark.start()
-            return -1
-        closed = closing.search(self._text, commands[-1].end if commands else mark.end())
-        return closed.end() if closed else -1
+        if self._is_over:
+            return
+        if commands and end is not None:
+            self._add(commands, mark.start(), end)
+        elif self._follows_command:
+            self._end_at_made_up(mark.start())
+        elif closed := closing.search(self._text, commands[-1].end if commands else mark.end()):
+            self._at = closed.end()
+        else:
+            self._is_over = True
 
-    def _only_commands(self, at: int, closing: re.Pattern[str]) -> tuple[list[ShellCommand], int]:
-        """The commands that a fence begins with, and where it ends, -1 where it holds anything else."""
+    def _only_commands(self, at: int, closing: re.Pattern[str]) -> tuple[list[ShellCommand], int | None]:
+        """The commands that a fence begins with, and where it ends; None: it holds something else."""
         commands: list[ShellCommand] = []
         while blanks := _BLANKS.match(self._text, at):
             line = self._text.rfind("\n", at, blanks.end()) + 1
             if line and (closed := closing.match(self._text, line)):
-                return commands, closed.end() if commands else -1
+                return commands, closed.end()
             if line and (comment := _COMMENT.match(self._text, line)):
                 at = comment.end()
                 continue
             if blanks.end() == len(self._text):
-                return commands, len(self._text) if commands else -1
+                return commands, len(self._text)
             command = self._command_at(blanks.end())
             if command is None:
                 break
             commands.append(command)
             at = command.end
-        return commands, -1
+        return commands, None
 
-    def _code(self, mark: re.Match[str], ticks: str) -> int:
+    def _read_code(self, mark: re.Match[str], ticks: str) -> None:
         """Code in a line isn't looked into, unless it is a line of commands."""
+        begin = mark.end()
         closing = re.compile(rf"(?<!`)`{{{len(ticks)}}}(?!`)")
-        closed = closing.search(self._text, mark.end(), self._end_of_line(mark.end()))
+        closed = closing.search(self._text, begin, self._end_of_line(begin))
         if closed is None:
-            return mark.end()
+            self._at = begin
+            return
+        self._at = closed.end()
         if mark.lastgroup == "line" and _LINE_END.match(self._text, closed.end()):
-            inner = read_reply(self._text[mark.end() : closed.start()])
-            if inner.commands and not (inner.prose or inner.unclosed or inner.claimed >= 0):
-                moved = [
-                    replace(each, start=each.start + mark.end(), end=each.end + mark.end()) for each in inner.commands
-                ]
-                return self._add(moved, mark.start(), closed.end())
-        return closed.end()
+            inner = read_reply(self._text[begin : closed.start()])
+            if inner.commands and not inner.prose and not inner.unclosed and inner.made_up_from is None:
+                moved = [replace(each, start=each.start + begin, end=each.end + begin) for each in inner.commands]
+                self._add(moved, mark.start(), closed.end())
 
     def _end_of_line(self, at: int) -> int:
         if self._line_end < at:

@@ -62,13 +62,14 @@ class WordSplitter:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def read(self, begin: int) -> tuple[list[Word], int]:
-        """The words from there to the parenthesis that closes the command, and where that is (-1: nowhere)."""
+    def read(self, begin: int) -> tuple[list[Word], int | None]:
+        """The words from there to the parenthesis that closes the command, and where that is (None: nowhere)."""
         text = self._text
         words: list[Word] = []
         pieces: list[str] = []  # of the word that is read; an empty one counts, too
         start = last_end = at = begin
-        bare, depth, end = True, 0, -1
+        bare, depth = True, 0
+        end: int | None = None
         after_line = 0  # where the text goes on after the here-documents of this line
 
         def finish(at: int) -> None:
@@ -81,8 +82,10 @@ class WordSplitter:
 
         while token := _TOKEN.match(text, at):
             kind = token.lastgroup or ""
-            if kind == "alone" or (kind == "close" and not depth):
-                end = -1 if kind == "alone" else at
+            if kind == "alone":
+                break
+            if kind == "close" and not depth:
+                end = at
                 break
             at = token.end()
             between = kind in {"blank", "newline", "here"} or token[0] == "\\\n"
