@@ -153,6 +153,6 @@ def player_of(dojo: Process, suite: str, tools: Sequence[Any], place: Path, who:
     made = [DojoTool(dojo, each.name, who.traits(each.name), each) for each in schemas]
     agent = Agent(config, model=model, tools=made, environ={})
     if not who.has_policy:
-        policy = NoPolicy(PolicySettings(), sandbox=agent.sandbox)
+        policy = NoPolicy(PolicySettings(), sandbox=agent.record.sandbox)
         agent.record = dataclasses.replace(agent.record, policy=policy)
     return Player(dojo, suite, agent, model, who.attentive)

@@ -337,5 +337,5 @@ async def test_an_agent_without_commands_tries_no_sandbox(tmp_path: Path) -> Non
     async with Agent(config, model=ScriptedModel(["Hi."]), tools=[weather], environ=environ) as agent:
         await agent.run("hi")
         assert not tried.exists()
-        assert not agent.sandbox.confines
+        assert not agent.record.sandbox.confines
         assert tried.exists()

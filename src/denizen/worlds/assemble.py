@@ -39,6 +39,7 @@ from denizen.ports import (
     Budget,
     KnownModel,
     Limits,
+    Memory,
     Model,
     ModelRequest,
     Session,
@@ -82,7 +83,7 @@ OFFLINE = "offline"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """An agent's record, and what of its making hosts need beyond it. `renew` gives a record its MCP servers' tools."""
+    """An agent's record, and what hosts need beyond it. `renew` gives a record its MCP servers' tools."""
 
     record: AgentRecord
     renew: Callable[[AgentRecord], AgentRecord]
@@ -112,46 +113,51 @@ def assemble(
 
     `environ` is the process's; the home's `.env` adds to it. Raises ConfigError.
     """
-    profile, clock = world.profile, clock or SystemClock()
+    profile, agent, clock = world.profile, config.agent, clock or SystemClock()
     home, workspace = places(config)
     dotenv = read_dotenv(home)
     hooks_environ = {name: value for name, value in environ.items() if name not in dotenv}
     environ = {**dotenv, **environ}
-    left = run_pending_checks(home, environ)
     secrets = secrets_of(config, dotenv)
     redactor = Redactor.from_environ(environ, secrets)
-    found = FoundDriver(driver, getattr(driver, "tools", ())) if driver else None
-    found = found or find_driver(config.agent.driver or profile.driver, home=home, environ=environ)
+    notices = [run_pending_checks(home, environ), editable_install_warning(workspace.resolve())]
 
-    thinks = with_default_limits(model or open_model(config, environ=environ, clock=clock, cooldown=profile.cooldown))
-    offline = thinks.name == OFFLINE
-    actions = FORMATS["native"] if offline else FORMATS.get(config.agent.actions, profile.actions)
+    # The model, and how it acts
+    known_model = with_default_limits(
+        model or open_model(config, environ=environ, clock=clock, cooldown=profile.cooldown)
+    )
+    is_offline = known_model.name == OFFLINE
+    actions = FORMATS["native"] if is_offline else FORMATS.get(agent.actions, profile.actions)
+    if driver:
+        steering = FoundDriver(driver, getattr(driver, "tools", ()))
+    else:
+        steering = find_driver(agent.driver or profile.driver, home=home, environ=environ)
+
+    # What the workspace and the home hold for it
+    trusted = is_trusted(home, workspace)
+    pins, session_files = SkillPins(home), SessionFiles.of(config)
+    found_skills, skill_notices = find_skills(agent.workspace_dir, workspace, trusted=trusted, profile=profile.name)
+    skills, changed_skills = pins.admit(found_skills)
+    agent_files, agent_notices = find_agents(home, workspace, trusted=trusted)
+    notices += [*skill_notices, *changed_skills, *agent_notices]
+    subagents = Subagents(agent_files, config, environ=environ, clock=clock)
+    memory = memory or open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
     checkpoints = None
     if profile.checkpoints or (workspace / ".git").exists():
         from denizen.checkpoints import shadow_of
 
         checkpoints = shadow_of(workspace, home, clock=clock, environ=environ)
-    own_folder, pins, session_files = config.agent.workspace_dir, SkillPins(home), SessionFiles.of(config)
-    trusted = is_trusted(home, workspace)
-    found_skills, notices = find_skills(own_folder, workspace, trusted=trusted, profile=profile.name)
-    defined, left_out = find_agents(home, workspace, trusted=trusted)
-    subagents = Subagents(defined, config, environ=environ, clock=clock)
-    skills, changed = pins.admit(found_skills)
+
+    # Where its commands run
     skill_folders = [skill.path.parent for skill in skills]
     shown = with_shown(config.sandbox, skill_folders)
-    commands = _commands(config)
+    commands = _configured_commands(config)
     choose = functools.partial(choose_sandbox, shown, environ, home, secrets, workspace, commands=commands)
     sandbox = GuardedSandbox(choose, session_files)
-    memory = memory or open_memory(config, clock=clock, redact=redactor.text, with_notes=profile.notes)
     jobs = Jobs()
 
+    # Its tools
     mcp = None
-    if config.mcp and tools is None:
-        from denizen.tools.mcp import McpServers
-
-        most = config.agent.max_mcp_tools
-        mcp = McpServers(config.mcp, session_files, workspace=workspace, environ=environ, clock=clock, most_tools=most)
-
     if tools is None:
         parts = ToolParts(
             config=config,
@@ -164,27 +170,20 @@ def assemble(
             jobs=jobs,
         )
         own = with_agents(profile.tools(parts), subagents.described)
-        tools = with_defaults(found.with_tools(own), config.tools)
-    for each in tools:
-        if not hasattr(each, "schema"):
-            raise TypeError(f"{each!r} isn't a tool: put @tool above the function")
-    tools = accepted_tools(tools)
+        tools = with_defaults(steering.with_tools(own), config.tools)
+        mcp = _mcp_servers(config, session_files, workspace, environ, clock)
+    tools = _accepted(tools)
     toolset = _toolset(actions, tools, mcp)
     check_rules(config.policy.rules, toolset)
 
     prompt = WorkspacePrompt(
-        own_folder=own_folder,
+        own_folder=agent.workspace_dir,
         workspace=workspace,
-        model=thinks.name,
+        model=known_model.name,
         tools=[tool.name for tool in toolset.listed],
         guides=mcp.guides() if mcp else (),
         skills=skills,
-        skill_notices=[
-            *filter(None, [left, editable_install_warning(workspace.resolve())]),
-            *notices,
-            *changed,
-            *left_out,
-        ],
+        skill_notices=[*filter(None, notices)],
         pins=pins,
         session_files=session_files,
         notes=functools.partial(memory.for_prompt, config.memory.recent_days),
@@ -192,26 +191,27 @@ def assemble(
         instructions=instructions,
         lists_tools=not actions.lists_tools,
     )
+    policy = RulePolicy(
+        msgspec.structs.replace(config.policy, rules=[*profile.rules, *config.policy.rules]),
+        sandbox=sandbox,
+        network=config.sandbox.network,
+        commands=commands,
+        workspace=workspace,
+        restricted=agent.restrict_to_workspace,
+        home=home,
+        redactor=redactor,
+        own_folder=agent.workspace_dir,
+        environ=environ,
+    )
     record = AgentRecord(
         name=profile.name,
-        model=thinks,
+        model=known_model,
         tools=toolset,
         actions=actions,
         formats=FORMATS,
-        new_context=Transcript if offline else profile.context,
-        new_driver=found.new,
-        policy=RulePolicy(
-            msgspec.structs.replace(config.policy, rules=[*profile.rules, *config.policy.rules]),
-            sandbox=sandbox,
-            network=config.sandbox.network,
-            commands=commands,
-            workspace=workspace,
-            restricted=config.agent.restrict_to_workspace,
-            home=home,
-            redactor=redactor,
-            own_folder=own_folder,
-            environ=environ,
-        ),
+        new_context=Transcript if is_offline else profile.context,
+        new_driver=steering.new,
+        policy=policy,
         store=store or JsonlStore(home / "sessions", clock=clock, redactor=redactor),
         memory=memory,
         checkpoints=checkpoints,
@@ -220,14 +220,14 @@ def assemble(
         budget=budget or Spend(config, SpendFile(home / "spend.db"), clock),
         redactor=redactor,
         clock=clock,
-        limits=TurnLimits(config.agent.max_iterations, config.agent.max_tokens, config.agent.max_tool_result_chars),
+        limits=TurnLimits(agent.max_iterations, agent.max_tokens, agent.max_tool_result_chars),
         environ=environ,
         home=home,
         workspace=workspace,
-        restricted=config.agent.restrict_to_workspace,
+        restricted=agent.restrict_to_workspace,
         readable=skill_folders,
-        options=config.agent.options,
-        reasoning=config.agent.reasoning,
+        options=agent.options,
+        reasoning=agent.reasoning,
         park_time=timedelta(hours=config.policy.park_hours),
         recalls=profile.recalls,
         zone=user_zone(config),
@@ -237,7 +237,8 @@ def assemble(
 
     def renew(record: AgentRecord) -> AgentRecord:
         toolset = _toolset(actions, tools, mcp)
-        names, guides = [tool.name for tool in toolset.listed], mcp.guides() if mcp else ()
+        names = [tool.name for tool in toolset.listed]
+        guides = mcp.guides() if mcp else ()
         return replace(record, tools=toolset, prompt=replace(prompt, tools=names, guides=guides))
 
     return Assembly(
@@ -252,14 +253,41 @@ def assemble(
     )
 
 
-def _commands(config: Config) -> list[tuple[str, str]]:
+def _configured_commands(config: Config) -> list[tuple[str, str]]:
     """The commands of hooks and MCP servers, each after its folder in the workspace."""
+    hooks = [("", hook.command) for hook in config.hooks]
     servers = [(server.cwd, shlex.join([server.command, *server.args])) for server in config.mcp.values()]
-    return [*(("", hook.command) for hook in config.hooks), *servers]
+    return [*hooks, *servers]
+
+
+def _mcp_servers(
+    config: Config, session_files: SessionFiles, workspace: Path, environ: Mapping[str, str], clock: Clock
+) -> "McpServers | None":
+    if not config.mcp:
+        return None
+    from denizen.tools.mcp import McpServers
+
+    return McpServers(
+        config.mcp,
+        session_files,
+        workspace=workspace,
+        environ=environ,
+        clock=clock,
+        most_tools=config.agent.max_mcp_tools,
+    )
+
+
+def _accepted(tools: Sequence[Tool]) -> Sequence[Tool]:
+    """The tools as providers accept them. Raises TypeError for what isn't one."""
+    for each in tools:
+        if not hasattr(each, "schema"):
+            raise TypeError(f"{each!r} isn't a tool: put @tool above the function")
+    return accepted_tools(tools)
 
 
 def _toolset(actions: ActionFormat, tools: Sequence[Tool], mcp: "McpServers | None") -> Toolset:
-    tools = [*tools, *(mcp.tools() if mcp else ())]
+    if mcp:
+        tools = [*tools, *mcp.tools()]
     return Toolset([*actions.extra_tools(tools), *tools])
 
 
@@ -336,6 +364,7 @@ class Agent:
         environ = os.environ if environ is None else environ
         settings = located(_settings(config, model, environ), environ=environ, cwd=Path.cwd())
         self.read_only = read_only
+        self._own_memory = memory
         self._assemble = functools.partial(
             assemble,
             world=find_world(profile),
@@ -345,18 +374,42 @@ class Agent:
             clock=clock,
             environ=environ,
         )
-        self._memory = memory
-        given = None if isinstance(model, str) else model
-        self._hold(self._assemble(settings, model=given, store=store, memory=memory, budget=budget))
+        own_model = None if isinstance(model, str) else model
+        self._hold(self._assemble(settings, model=own_model, store=store, memory=memory, budget=budget))
 
     def _hold(self, made: Assembly) -> None:
-        self.record = record = made.record
-        self.config, self.skills, self.checkpoints, self.jobs = made.config, made.skills, made.checkpoints, made.jobs
-        self._subagents = made.subagents
-        self.mcp, self._renew, self._failed = made.mcp, made.renew, list[str]()
-        self.home, self.workspace, self.environ = record.home, record.workspace, record.environ
-        self.model, self.tools, self.store = record.model, record.tools, record.store
-        self.memory, self.sandbox, self.clock = record.memory, record.sandbox, record.clock
+        self.record = made.record
+        self.config, self.skills, self.checkpoints, self.mcp = made.config, made.skills, made.checkpoints, made.mcp
+        self._made = made
+        self._unmet_notices: list[str] = []
+
+    @property
+    def model(self) -> KnownModel:
+        return self.record.model
+
+    @property
+    def tools(self) -> Toolset:
+        return self.record.tools
+
+    @property
+    def store(self) -> SessionStore:
+        return self.record.store
+
+    @property
+    def memory(self) -> Memory:
+        return self.record.memory
+
+    @property
+    def clock(self) -> Clock:
+        return self.record.clock
+
+    @property
+    def home(self) -> Path:
+        return self.record.home
+
+    @property
+    def workspace(self) -> Path:
+        return self.record.workspace
 
     async def __aenter__(self) -> "Agent":
         return self
@@ -427,15 +480,14 @@ class Agent:
     async def _meet_servers(self, servers: "McpServers") -> None:
         """Learn what MCP servers have that were never asked; one that fails is asked again with the next session."""
         unmet = servers.unmet
-        self._failed = await servers.meet()
+        self._unmet_notices = await servers.meet()
         if servers.unmet != unmet:
-            self.record = self._renew(self.record)
-            self.tools = self.record.tools
+            self.record = self._made.renew(self.record)
 
     @property
     def notices(self) -> list[str]:
         """What the user should know of the MCP servers: which can't be used, which have changed."""
-        return [*self._failed, *(self.mcp.notices() if self.mcp else ())]
+        return [*self._unmet_notices, *(self.mcp.notices() if self.mcp else ())]
 
     def elsewhere(
         self,
@@ -452,18 +504,20 @@ class Agent:
         """
         sandbox = with_shown(self.config.sandbox, shown)
         config = msgspec.structs.replace(self.config, sandbox=sandbox)
-        config = located(config, environ=self.environ, cwd=folder, home=home or self.home, workspace=folder)
+        config = located(config, environ=self.record.environ, cwd=folder, home=home or self.home, workspace=folder)
         if home:  # where nobody has accepted the MCP servers
             config = msgspec.structs.replace(config, mcp={})
-        model = model or self.record.model
+        model = model or self.model
         if home:
             made = self._assemble(config, model=model)
+            record = made.record
         else:
             budget = self.record.budget
-            made = self._assemble(config, model=model, store=self.store, memory=self._memory, budget=budget)
-            made = replace(made, record=replace(made.record, policy=self.record.policy.at(folder)))
+            made = self._assemble(config, model=model, store=self.store, memory=self._own_memory, budget=budget)
+            record = replace(made.record, policy=self.record.policy.at(folder))
+        made = replace(made, record=record)
         if not checkpoints:
-            made = replace(made, record=replace(made.record, checkpoints=None), checkpoints=None)
+            made = replace(made, record=replace(record, checkpoints=None), checkpoints=None)
         there = copy.copy(self)
         there._owns_model = False  # noqa: SLF001 (its own class)
         there._hold(made)  # noqa: SLF001
@@ -471,7 +525,7 @@ class Agent:
 
     def record_with(self, model: str) -> AgentRecord:
         """The record with another model, which is closed with this agent. Raises ConfigError."""
-        return self._subagents.with_model(self.record, model)
+        return self._made.subagents.with_model(self.record, model)
 
     async def leave(self, session: Session) -> None:
         """Close a session that was opened here; one that has nothing but its header isn't kept."""
@@ -479,10 +533,10 @@ class Agent:
 
     async def close(self) -> None:
         """Give back connections and files, and end what runs in the background."""
-        await self.jobs.end()
+        await self._made.jobs.end()
         if self.mcp:
             await self.mcp.close()
-        await self._subagents.close()
+        await self._made.subagents.close()
         await self.record.budget.close()
         if self._owns_model:
             await self.model.close()

@@ -85,9 +85,11 @@ class AgentHandle(Protocol):
     config: Config
     checkpoints: "Shadow | None"
     mcp: "McpServers | None"
-    workspace: Path
     read_only: bool
     skills: Sequence[Skill]
+
+    @property
+    def workspace(self) -> Path: ...
 
     @property
     def notices(self) -> Sequence[str]:
@@ -196,10 +198,19 @@ async def take_turn(
     options = options or TurnOptions()
     if message is None or unfinished(session.entries):
         check_host(session.entries)
-        for go_on in filter(None, (world.go_on for world in worlds())):
-            if result := await go_on(agent, session, message, io, options):
-                return result
+        if result := await _resume_in_its_world(agent, session, message, io, options):
+            return result
     return await run_turn(agent.record, session, message or Resume(), io, options)
+
+
+async def _resume_in_its_world(
+    agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, options: TurnOptions
+) -> RunResult | None:
+    """Go on with an unfinished turn in the way of the world that began it; None: it is an ordinary turn."""
+    for world in worlds():
+        if world.go_on and (result := await world.go_on(agent, session, message, io, options)):
+            return result
+    return None
 
 
 def _load(entry: EntryPoint) -> World:

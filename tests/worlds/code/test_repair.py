@@ -123,7 +123,7 @@ async def test_a_failing_test_is_fixed_checked_and_committed(
         assert outcome.result.iterations == 4
         assert outcome.changed == ["src/iniconfig/_parse.py"]
         message = message_of(TASK, outcome.result.reply)
-        await commit(project, outcome.changed, message, agent.environ, repository=project)
+        await commit(project, outcome.changed, message, agent.record.environ, repository=project)
     assert passes(project)
     assert git(project, "log", "-1", "--format=%B").strip() == (
         "Strip inline comments from values\n\nparse() promises it, and only did it for continuations."

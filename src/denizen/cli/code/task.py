@@ -111,7 +111,7 @@ async def _do(
         if task.commits and not repository_of(agent.workspace):
             raise ConfigError(f"--commit: {agent.workspace} isn't in a git repository.")
         if task.commits:
-            await check_committer(agent.workspace, agent.environ)
+            await check_committer(agent.workspace, agent.record.environ)
         message = None
         if not goes_on:
             left = TaskSpec()
