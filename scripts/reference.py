@@ -56,7 +56,8 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
     if shown := [record for record in records if record]:
         yield "\n| option | |\n|---|---|"
     for option, text in shown:
-        yield f"| `{_cell(option)}` | {_cell(text)} |"
+        meaning = re.sub(r"\]\s+\[", "; ", text)  # two pairs of brackets would be a link in Markdown
+        yield f"| `{_cell(option)}` | {_cell(meaning)} |"
 
 
 def _paragraphs(text: str) -> str:
