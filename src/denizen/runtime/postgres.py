@@ -2,7 +2,8 @@
 
 import contextlib
 import select
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from denizen.config.extras import how_to_install
@@ -91,11 +92,17 @@ class PostgresDatabase:
 
         return await psycopg.AsyncConnection.connect(self._address, autocommit=True)
 
-    def prepare(self, part: str, *versions: LiteralString) -> None:
+    def prepare(
+        self,
+        part: str,
+        *versions: LiteralString,
+        then: "Callable[[Connection[tuple[Any, ...]], int], None]" = lambda *_: None,
+    ) -> None:
         """Make the tables of `part`, or bring them up to date: statement n makes version n + 1 out of version n.
 
-        Only the first call for a part looks. Raises psycopg's errors, and ConfigError where the tables are those of a
-        newer Denizen, or the database can't hold every text.
+        `then` gets the version that was there, in the same transaction. Only the first call for a part looks. Raises
+        psycopg's errors, and ConfigError where the tables are those of a newer Denizen, or the database can't hold
+        every text.
         """
         if part in self._prepared:
             return
@@ -125,15 +132,21 @@ class PostgresDatabase:
                     "ON CONFLICT (part) DO UPDATE SET version = excluded.version",
                     [part, len(versions)],
                 )
+            then(connection, version)
         self._prepared.add(part)
 
     @contextlib.contextmanager
     def explained(
-        self, kind: type[DenizenError] = DenizenError, *, unavailable: type[DenizenError] | None = None
+        self,
+        kind: type[DenizenError] = DenizenError,
+        *,
+        unavailable: type[DenizenError] | None = None,
+        states: Mapping[str, type[DenizenError]] = MappingProxyType({}),
     ) -> Generator[None]:
         """Turns psycopg's errors into one of this kind, which names the database and says what to do.
 
-        Those that may pass, as the database is away, full or locked up, become `unavailable` ones.
+        Those that may pass, as the database is away, full or locked up, become `unavailable` ones; those whose SQLSTATE
+        begins as one of `states` become its.
         """
         import psycopg
 
@@ -145,4 +158,5 @@ class PostgresDatabase:
             advice = _ADVICE.get(error.sqlstate or "", advice)
             if unavailable and (not error.sqlstate or not error.sqlstate.startswith(_LASTING)):
                 kind = unavailable
+            kind = next((each for begin, each in states.items() if (error.sqlstate or "").startswith(begin)), kind)
             raise kind(f"The database at {self.name}: {what}. {advice}".rstrip()) from error

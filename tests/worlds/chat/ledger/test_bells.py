@@ -52,11 +52,11 @@ async def test_a_bell_that_rings_while_nothing_was_found_is_answered(postgres_ur
         await rung.put("first")
         await rung.heard()
         [others] = await rung.database.run(lambda db: ledger.claim(db, "another worker", 0.0, 1))
-        assert await rung.claim() == []
         await rung.database.run(lambda db: ledger.finish(db, others, (), "done"))
+        assert await rung.claim() == []
         await rung.put("second")
-        await rung.heard()
         rung.worker.began([])
+        await rung.heard()
         assert [claim.message.content for claim in await rung.claim()] == ["second"]
 
 
@@ -91,27 +91,36 @@ async def test_a_job_that_another_worker_has_ended_is_no_error(
     assert not caplog.records
 
 
-async def test_a_job_that_ends_just_now_holds_up_no_takeover(postgres_url: str) -> None:
-    database = Database(PostgresLedger(postgres_url), SystemClock())
+async def left_by_a_dead_worker(url: str) -> None:
+    """A turn that runs, and its bell."""
+    database = Database(PostgresLedger(url), SystemClock())
     await database.run(lambda db: ledger.put(db, message("hi")))
     await database.run(lambda db: ledger.claim(db, "a dead worker", 0.0, 1))
     database.close()
-    with psycopg.connect(postgres_url) as other:
+    with psycopg.connect(url, autocommit=True) as other:
         other.execute("UPDATE procrastinate_jobs SET status = 'doing'")
-        other.commit()
+
+
+async def test_a_job_that_ends_just_now_holds_up_no_takeover(postgres_url: str) -> None:
+    await left_by_a_dead_worker(postgres_url)
+    with psycopg.connect(postgres_url) as other, psycopg.connect(postgres_url, autocommit=True) as watch:
         other.execute("DELETE FROM procrastinate_jobs")
         async with working(postgres_url, QUICK) as rung:
+            async with asyncio.timeout(PATIENCE):
+                while watch.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone() is None:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            other.commit()
             await rung.heard()
             assert [claim.deaths for claim in await rung.claim()] == [1]
 
 
 async def test_jobs_of_other_queues_are_left_alone(postgres_url: str) -> None:
-    database = Database(PostgresLedger(postgres_url), SystemClock())
-    await database.run(lambda db: ledger.put(db, message("hi")))
-    await database.run(lambda db: ledger.claim(db, "a dead worker", 0.0, 1))
-    database.close()
+    await left_by_a_dead_worker(postgres_url)
     with psycopg.connect(postgres_url, autocommit=True) as other:
-        other.execute("UPDATE procrastinate_jobs SET status = 'doing', queue_name = 'another'")
+        other.execute(
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, args, status) "
+            "SELECT 'another', task_name, args, status FROM procrastinate_jobs"
+        )
         async with working(postgres_url, QUICK) as rung:
             await rung.heard()  # the turn is taken over
         left = other.execute("SELECT status::text FROM procrastinate_jobs WHERE queue_name = 'another'")

@@ -9,9 +9,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.worlds.chat.conftest import message
+from tests.worlds.chat.conftest import key_of, message
 
 from denizen.config.lock_file import holder_of
 from denizen.errors import ConfigError
@@ -58,7 +59,7 @@ class CountedFile(SqliteFile):
     transactions = 0
 
     @contextmanager
-    def transaction(self) -> Generator[sqlite3.Connection]:
+    def transaction(self) -> Generator[Any]:
         self.transactions += 1
         with super().transaction() as db:
             yield db
@@ -106,6 +107,23 @@ async def test_file_that_is_damaged_where_nothing_looked_yet_is_refused(home: Pa
     (home / "gateway.db").write_bytes(data)
     with pytest.raises(ConfigError, match="can't be opened"):
         SqliteFile(home / "gateway.db")
+
+
+async def test_file_of_the_first_version_goes_on_where_it_was(home: Path) -> None:
+    with sqlite3.connect(home / "gateway.db") as db:
+        db.executescript(ledger.SCHEMA.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT") + "PRAGMA user_version = 1")
+        for content, state in (("1", "running"), ("2", "waiting")):
+            text = ledger.to_json(message(content))
+            row = ("http", content, key_of("ann"), text, state)
+            db.execute("INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, ?)", row)
+    db.close()
+    database, done = Database(SqliteFile(home / "gateway.db"), SystemClock()), list[str]()
+    while claims := await database.run(partial(ledger.claim, worker="w", now=0.0, most=9)):
+        [turn] = claims
+        assert await database.run(partial(ledger.finish, turn=turn, heard=(), state="done"))
+        done.append(turn.message.content)
+    assert done == ["1", "2"]
+    database.close()
 
 
 def test_file_of_a_later_version_and_a_damaged_one_are_refused(home: Path) -> None:

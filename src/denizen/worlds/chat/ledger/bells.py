@@ -1,25 +1,30 @@
-"""Workers on a PostgreSQL server: procrastinate wakes them, and finds those that died.
+"""Workers on a PostgreSQL server: procrastinate wakes them, hands sessions out, and finds those that died.
 
 A job of procrastinate is the bell of a session, and the inbox the truth: a bell may ring twice, and then finds nothing.
+A bell has the session's key as its `lock`: while it rings, no other of that session does, in no process. Its turns run
+inside it, so a turn that runs when a bell begins to ring is a dead worker's.
 """
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 import psycopg
-from procrastinate import App, JobContext
-from procrastinate.connector import BaseAsyncConnector, BaseConnector, Notify
+from procrastinate import App, BaseConnector, BaseRetryStrategy, JobContext, RetryDecision
 from procrastinate.exceptions import ConnectorException
-from procrastinate.worker import Worker as Fetcher
+from procrastinate.jobs import Job, Status
 from psycopg import sql
 from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
 
 from denizen.runtime.cancellation import run_to_completion
+from denizen.runtime.clock import BackOff
 from denizen.runtime.postgres import PostgresDatabase
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.database import Database, LedgerError, WorkerTiming
@@ -29,13 +34,31 @@ if TYPE_CHECKING:
 
 NEWS = "denizen_news"
 """The channel on which the tables tell all processes what is new; other subjects have channels of their own."""
-QUEUE, TASK = "denizen", "denizen.turn"
-_NO_QUEUE = "denizen.none"
-_RETRY_WAIT = 1.0
+_QUEUE, _NO_QUEUE, _TASK = "denizen", "denizen.none", "denizen.turn"
+_RETRY_S = 1.0
 """Seconds between two tries to reach the server."""
+_LOCKED = BackOff(0.02, 0.02, jitter=1.0)
+"""Until a session is tried again whose row another transaction has."""
 _POLL = 5.0
 """Seconds after which what a process wasn't told is looked for, where nothing was new meanwhile."""
-_SELDOM = 86_400.0
+_DAY_S = 86_400.0
+_CLAIM = """
+WITH due AS (
+    SELECT seq, session_key FROM inbox WHERE session_key = ANY(?) AND state IN ('ready', 'running', 'parked')
+    AND (state = 'running' OR due <= extract(epoch FROM clock_timestamp()))
+), free AS (
+    SELECT seq FROM inbox WHERE session_key = ANY(?) AND state IN ('ready', 'running', 'parked')
+    AND (state = 'running' OR due <= extract(epoch FROM clock_timestamp())) FOR UPDATE SKIP LOCKED
+), begun AS (
+    UPDATE inbox SET state = 'running', worker = ?, attempt = attempt + 1,
+    deaths = deaths + (state = 'running')::integer
+    FROM free WHERE inbox.seq = free.seq RETURNING inbox.seq, message, attempt, failures, deaths
+)
+SELECT session_key, begun.* FROM due FULL JOIN begun USING (seq)
+"""
+"""Begins the turns of some sessions that are due, and those that dead workers left. A session without a turn is one
+whose row another transaction has.
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -44,26 +67,45 @@ def channel_of(subject: str) -> str:
     return f"denizen_{subject}"
 
 
+def defer_bell(db: psycopg.Connection[Any], session_key: str, due: float) -> None:
+    """Have a session rung for, by a job of the transaction on that connection; at once, or when it is due."""
+    connector = _TransactionConnector(db)
+    if due > time.time():
+        # without the lock: a job that waits for its time would keep back all later ones of its lock
+        bell = App(connector=connector).configure_task(
+            _TASK, queue=_QUEUE, schedule_at=datetime.fromtimestamp(due, UTC)
+        )
+    else:
+        bell = App(connector=connector).configure_task(_TASK, queue=_QUEUE, lock=session_key)
+    bell.defer(session_key=session_key)
+
+
 class JobClaimer:
     """A worker whose sessions are rung for."""
 
     def __init__(self, database: Database, bell: asyncio.Event) -> None:
-        self.id = ""
-        self.fetcher: Fetcher | None = None
+        self.id = uuid4().hex
+        self.queues = [_QUEUE]
         self.jobs: set[int] = set()
+        self.registered_as: int | None = None
         self._database = database
         self._bell = bell
         self._rung: dict[str, asyncio.Event] = {}
         self._running: dict[str, asyncio.Event] = {}
         self._asked: set[str] = set()
+        self._locked: set[str] = set()
+        self._mutex = threading.Lock()  # what is rung for is claimed in the ledger's thread
 
     async def ring(self, context: JobContext, session_key: str) -> None:
         """Have a session's turn claimed; on return it is over, or there was none."""
+        if not context.job.lock:  # it waited for its time
+            await self._database.run(lambda db: db.ring(session_key, 0.0), session_key)
+            return
         job = context.job.id or 0
         self.jobs.add(job)
-        self.id = str(context.job.worker_id)
-        over = self._rung.setdefault(session_key, asyncio.Event())
-        self._asked.discard(session_key)  # what is being claimed may have been read before
+        self.registered_as = context.job.worker_id
+        with self._mutex:
+            over = self._rung.setdefault(session_key, asyncio.Event())
         self._bell.set()
         try:
             await over.wait()
@@ -74,33 +116,51 @@ class JobClaimer:
         return room > 0 and any(key not in busy for key in self._rung)
 
     def claim(self, db: ledger.LedgerConnection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
-        asked = [key for key in [*self._rung] if key not in busy][:room]  # a copy: the loop's thread rings meanwhile
-        self._asked = {*asked}
-        return _claim(db, self.id, asked) if asked else []
+        with self._mutex:
+            asked = [key for key in self._rung if key not in busy][:room]
+            self._asked = {*asked}
+        if not asked:
+            return []
+        rows = db.execute(_CLAIM, [asked, asked, self.id]).fetchall()
+        self._locked = {key for key, seq, *_ in rows if seq is None}
+        return ledger.claims(self.id, [row[1:] for row in rows if row[1] is not None])
 
     def next_due(self, db: ledger.LedgerConnection) -> float | None:
         return None
 
     def began(self, claims: Sequence[ledger.Claim]) -> None:
-        for key in (claim.message.session_key for claim in claims):
-            self._running[key] = self._rung.pop(key, None) or asyncio.Event()
-        self._end(self._asked)
+        with self._mutex:
+            for key in (claim.message.session_key for claim in claims):
+                self._running[key] = self._rung.pop(key, None) or asyncio.Event()
+            over = [self._rung.pop(key) for key in self._asked - self._locked if key in self._rung]
+            self._asked = set()
+        for each in over:
+            each.set()
+        if self._locked:
+            asyncio.get_running_loop().call_later(_LOCKED.after(1), self._bell.set)
 
     def ended(self, session_key: str) -> None:
         self._running.pop(session_key).set()
 
     async def stop_claiming(self) -> None:
-        if self.fetcher:
-            self.fetcher.queues = [_NO_QUEUE]
-        left = [*self._rung]
-        await self._database.run(partial(_ring_again, sessions=left))
-        self._end(left)
+        self.queues[:] = [_NO_QUEUE]
+        with self._mutex:
+            left = {key: self._rung.pop(key) for key in [*self._rung] if key not in self._asked}
 
-    def _end(self, sessions: Iterable[str]) -> None:
-        """End the jobs that rang for these sessions, but for those whose turns have begun."""
-        for key in sessions:
-            if over := self._rung.pop(key, None):
-                over.set()
+        def ring_again(db: ledger.LedgerConnection) -> None:
+            for key in left:
+                db.ring(key, 0.0)
+
+        await self._database.run(ring_again)
+        for over in left.values():
+            over.set()
+
+
+class _RingAgain(BaseRetryStrategy):
+    """A bell that couldn't ring to its end, as its worker stops or the server is away, rings again."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision:
+        return RetryDecision(retry_at=datetime.now(UTC) + timedelta(seconds=_RETRY_S if job.lock is None else 0.0))
 
 
 @asynccontextmanager
@@ -108,34 +168,32 @@ async def working(
     server: PostgresDatabase, database: Database, bell: asyncio.Event, turns: int, timing: WorkerTiming
 ) -> AsyncGenerator[JobClaimer]:
     """Have sessions rung for, the dead's too, and hear what other processes tell, for as long as the block runs."""
-    connector, door = _Connector(server, database), JobClaimer(database, bell)
+    connector, claimer = _Connector(server, database), JobClaimer(database, bell)
     app = App(connector=connector)
-    app.task(name=TASK, pass_context=True)(door.ring)
+    app.task(name=_TASK, pass_context=True, retry=_RingAgain())(claimer.ring)
 
     async def fetch() -> None:
         while connector.patient:
-            door.fetcher = Fetcher(
-                app,
-                queues=[QUEUE],
-                concurrency=turns,
-                fetch_job_polling_interval=timing.poll,
-                abort_job_polling_interval=_SELDOM,
-                shutdown_graceful_timeout=0.0,  # turns aren't part of their jobs
-                delete_jobs="always",
-                install_signal_handlers=False,
-                update_heartbeat_interval=timing.heartbeat,
-                stalled_worker_timeout=timing.stalled,
-            )
             with suppress(ConnectorException):
-                await door.fetcher.run()
+                await app.run_worker_async(
+                    queues=claimer.queues,
+                    concurrency=turns,
+                    fetch_job_polling_interval=timing.poll,
+                    abort_job_polling_interval=_DAY_S,
+                    shutdown_graceful_timeout=0.0,  # turns aren't part of their jobs
+                    delete_jobs="always",
+                    install_signal_handlers=False,
+                    update_heartbeat_interval=timing.heartbeat,
+                    stalled_worker_timeout=timing.stalled,
+                )
             if connector.patient:
                 _log.warning("Others have taken this worker for dead: it begins again.")
-                await asyncio.sleep(_RETRY_WAIT)
+                await asyncio.sleep(_RETRY_S)
 
     async with asyncio.TaskGroup() as tasks:
-        work = [tasks.create_task(fetch()), tasks.create_task(_look_after(database, door, timing))]
+        work = [tasks.create_task(fetch()), tasks.create_task(_look_after(app, connector, database, claimer, timing))]
         try:
-            yield door
+            yield claimer
         finally:
             connector.patient = False
             for task in work:
@@ -143,62 +201,80 @@ async def working(
             await asyncio.wait(work)
             await connector.close_async()
             with suppress(LedgerError):  # which whoever takes over finds out, too
-                await run_to_completion(door.stop_claiming())
+                await run_to_completion(claimer.stop_claiming())
 
 
-async def _look_after(database: Database, door: JobClaimer, timing: WorkerTiming) -> None:
-    """Take over what dead workers leave: where the server was away, others must have had the time to beat again."""
-    since = time.monotonic()
+async def _look_after(
+    app: App, connector: "_Connector", database: Database, claimer: JobClaimer, timing: WorkerTiming
+) -> None:
+    """Ring for what dead workers leave: where the server was away, others must have had the time to beat again."""
+    began = time.monotonic()
     while True:
         await asyncio.sleep(timing.heartbeat)
-        if time.monotonic() - since < timing.stalled:
+        if time.monotonic() - max(began, connector.failed_at) < timing.stalled:
             continue
-        take_over = partial(_take_over, worker=door.id, jobs=[*door.jobs], stalled=timing.stalled)
         try:
-            if taken := await database.run(take_over):
-                _log.warning("A worker died: %s of its turns are given to others.", taken)
-        except LedgerError:
-            since = time.monotonic()
+            stalled = [
+                *await app.job_manager.get_stalled_jobs(queue=_QUEUE, seconds_since_heartbeat=timing.stalled),
+                *await _lost_jobs(app, connector, claimer),
+            ]
+            for job in stalled:
+                if job.id not in claimer.jobs:
+                    await _replace(app, database, job)
+        except (LedgerError, ConnectorException):
+            continue
 
 
-def _claim(db: ledger.LedgerConnection, worker: str, sessions: Sequence[str]) -> list[ledger.Claim]:
-    """Begin the turns of these sessions that are due, and those whose beginning the worker never heard of."""
-    rows = db.execute(
-        "UPDATE inbox SET state = 'running', worker = ?, attempt = attempt + 1 WHERE session_key = ANY(?) AND "
-        "(state IN ('ready', 'parked') AND due <= extract(epoch FROM clock_timestamp()) "
-        "OR state = 'running' AND worker = ?) RETURNING seq, message, attempt, failures, deaths",
-        [worker, sessions, worker],
-    )
-    return ledger.claims(worker, rows.fetchall())
+async def _lost_jobs(app: App, connector: "_Connector", claimer: JobClaimer) -> list[Job]:
+    """Jobs that were handed to this worker, which never heard of it, as its connection broke."""
+    if connector.failed_at <= connector.looked_at:
+        return []
+    running = await app.job_manager.list_jobs_async(queue=_QUEUE, status=Status.DOING.value)
+    connector.looked_at = time.monotonic()
+    return [job for job in running if job.worker_id == claimer.registered_as]
 
 
-def _ring_again(db: ledger.LedgerConnection, sessions: Sequence[str]) -> None:
-    """Ring for sessions whose bells weren't answered."""
-    db.execute("UPDATE inbox SET due = due WHERE session_key = ANY(?) AND state IN ('ready', 'parked')", [sessions])
+async def _replace(app: App, database: Database, job: Job) -> None:
+    """Ring again for the session of a job whose worker died.
 
-
-def _take_over(db: ledger.LedgerConnection, worker: str, jobs: Sequence[int], stalled: float) -> int:
-    """Give back the turns of workers without a heartbeat, and ring again where a bell was lost; the number of turns.
-
-    `jobs` are those that `worker`, who asks, knows to be its own.
+    By another job: a worker that was only paused ends its own once it goes on.
     """
-    beating = "SELECT id FROM procrastinate_workers WHERE last_heartbeat > now() - make_interval(secs => ?)"
-    live = [row[0] for row in db.execute(beating, [stalled]).fetchall()]
-    taken = db.execute(
-        "UPDATE inbox SET state = 'ready', worker = '', due = 0, deaths = deaths + 1 "
-        "WHERE state = 'running' AND NOT worker = ANY(?) RETURNING 1",
-        [[worker, *map(str, live)]],
-    ).fetchall()
-    db.execute(  # a job whose row is locked ends just now
-        "SELECT procrastinate_retry_job_v2(id, now(), NULL, NULL, NULL) FROM (SELECT id FROM procrastinate_jobs "
-        "WHERE queue_name = ? AND status = 'doing' AND (worker_id IS NULL OR NOT worker_id = ANY(?) "
-        "OR worker_id::text = ? AND NOT id = ANY(?)) FOR UPDATE SKIP LOCKED) AS lost",
-        [QUEUE, live, worker, jobs],
-    )
-    return len(taken)
+    _log.warning("A worker died: its turn goes on elsewhere.")
+    key = str(job.task_kwargs["session_key"])
+    await database.run(lambda db: db.ring(key, 0.0), key)
+    await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=True)
 
 
-class _Connector(BaseAsyncConnector):
+def _storable(value: Any) -> Any:
+    """An argument of procrastinate's as psycopg takes it."""
+    match value:
+        case dict():
+            return Jsonb(value)
+        case list():
+            return [_storable(each) for each in value]
+        case tuple():
+            return tuple(_storable(each) for each in value)
+    return value
+
+
+class _TransactionConnector(BaseConnector):
+    """Procrastinate's way into a transaction that is open on a connection."""
+
+    def __init__(self, db: psycopg.Connection[Any]) -> None:
+        self._db = db
+
+    def get_sync_connector(self) -> BaseConnector:
+        return self
+
+    def execute_query_one(self, query: "LiteralString", **arguments: Any) -> dict[str, Any]:
+        return self.execute_query_all(query, **arguments)[0]
+
+    def execute_query_all(self, query: "LiteralString", **arguments: Any) -> list[dict[str, Any]]:
+        stored = {name: _storable(value) for name, value in arguments.items()}
+        return self._db.cursor(row_factory=dict_row).execute(query, stored).fetchall()
+
+
+class _Connector(BaseConnector):
     """Procrastinate's way to the server: one connection, which is made again where it breaks.
 
     While it is `patient` it waits for a server that is away; `database` gets the news of other processes.
@@ -206,6 +282,7 @@ class _Connector(BaseAsyncConnector):
 
     def __init__(self, server: PostgresDatabase, database: Database) -> None:
         self.patient = True
+        self.failed_at = self.looked_at = float("-inf")
         self._server = server
         self._database = database
         self._db: psycopg.AsyncConnection[Any] | None = None
@@ -240,17 +317,19 @@ class _Connector(BaseAsyncConnector):
                         self._db = await self._server.connect_async()
                         await self._db.execute("SET synchronous_commit = off")  # a lost bell is rung again
                     cursor = self._db.cursor(row_factory=dict_row)
-                    return await cursor.execute(cast("LiteralString", query), arguments)
+                    stored = {name: _storable(value) for name, value in arguments.items()}
+                    return await cursor.execute(cast("LiteralString", query), stored)
                 except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                    self.failed_at = time.monotonic()
                     if not self.patient:
                         raise ConnectorException from error
-                    await asyncio.sleep(_RETRY_WAIT)
+                    await asyncio.sleep(_RETRY_S)
                 except psycopg.errors.RaiseException:
                     raise
                 except psycopg.Error as error:
                     raise ConnectorException from error
 
-    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+    async def listen_notify(self, on_notification: Any, channels: Iterable[str]) -> None:
         """Listen to `channels`, and to the news."""
         own = {NEWS, *map(channel_of, self._database.news)}
         while True:
@@ -267,4 +346,4 @@ class _Connector(BaseAsyncConnector):
                                 await on_notification(channel=news.channel, payload=news.payload)
                         await db.execute("SELECT 1")
             except psycopg.Error:
-                await asyncio.sleep(_RETRY_WAIT)
+                await asyncio.sleep(_RETRY_S)

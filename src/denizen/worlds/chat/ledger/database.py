@@ -4,15 +4,16 @@ import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future, InvalidStateError
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
-from itertools import chain
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from itertools import chain, islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from denizen.errors import DenizenError
 from denizen.runtime.cancellation import run_to_completion
-from denizen.runtime.clock import Clock
+from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.chat.ledger import ledger
 
 T = TypeVar("T")
@@ -21,8 +22,10 @@ _MOST = 500
 """Operations in one transaction."""
 _NAP = 30.0
 """Seconds after which who waits looks at the time again: a timer stands still while the machine sleeps."""
-_DISK_WAIT = 1.0
-"""Seconds between two tries to write."""
+_RETRY = BackOff(1.0, 10.0, jitter=0.5)
+"""Between two tries to write, where the disk or the server refuses."""
+_MAX_CONFLICTS, _CONFLICT = 10, BackOff(0.01, 0.5, jitter=0.5)
+"""How often an operation is tried whose rows others change at the same time, and the time between."""
 _log = logging.getLogger(__name__)
 
 
@@ -33,12 +36,21 @@ class LedgerError(DenizenError):
     """
 
 
+class LedgerConflict(LedgerError):
+    """Others changed the same rows at the same time: the same may be written in a moment."""
+
+
+class LedgerRefused(LedgerError):
+    """What was to be written is never taken, by its content or its size."""
+
+
 class LedgerTaken(LedgerError):
     """Another process has the ledger that this one had for itself: it must end."""
 
 
 class _Operation(NamedTuple):
     work: Callable[[ledger.LedgerConnection], Any]
+    session_key: str
     done: Future[Any]
 
 
@@ -88,13 +100,13 @@ class Backend(Protocol):
     """Where the ledger's tables are."""
 
     @property
-    def error(self) -> type[Exception]:
-        """What its statements raise."""
+    def is_sole(self) -> bool:
+        """Whether nobody else writes there. Else sessions are locked in the order of their keys, against deadlocks."""
 
     def transaction(self) -> AbstractContextManager[ledger.LedgerConnection]:
-        """One that is on the disk when the block ends, and no other meanwhile: for one thread.
+        """One that is on the disk when the block ends, and undone where that raises: for one thread.
 
-        Raises LedgerError in place of `error`.
+        Raises LedgerError.
         """
 
     async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
@@ -124,15 +136,19 @@ class Database:
         self._thread.start()
 
     async def persist(
-        self, work: Callable[[ledger.LedgerConnection], T], then: Callable[[T], None] = lambda _: None
+        self,
+        work: Callable[[ledger.LedgerConnection], T],
+        then: Callable[[T], None] = lambda _: None,
+        *,
+        session_key: str = "",
     ) -> T:
         """As `run`, as soon as the disk allows; what has begun is done even where the caller is cancelled.
 
-        So is `then`, which gets the result. Raises LedgerTaken.
+        So is `then`, which gets the result. Raises LedgerTaken and LedgerRefused.
         """
 
         async def attempt() -> T:
-            result = await self.run(work)
+            result = await self.run(work, session_key)
             then(result)
             return result
 
@@ -143,14 +159,16 @@ class Database:
         return await self._retry_until_written(lambda: self.read(work))
 
     async def _retry_until_written(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        failures = 0
         while True:
             try:
                 return await attempt()
-            except LedgerTaken:
+            except (LedgerTaken, LedgerRefused):
                 raise
             except LedgerError as error:
                 _log.error("%s Trying again.", error)
-                await self._clock.sleep(_DISK_WAIT)
+            failures += 1
+            await self._clock.sleep(_RETRY.after(failures))
 
     async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         """What the work, which writes nothing, finds in what is committed: it waits for no writer.
@@ -159,13 +177,13 @@ class Database:
         """
         return await self._backend.read(work)
 
-    async def run(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
-        """Do the work, all of it or nothing; on return it is on the disk.
+    async def run(self, work: Callable[[ledger.LedgerConnection], T], session_key: str = "") -> T:
+        """Do the work, all of it or nothing; on return it is on the disk. Work that fails is done again, by itself.
 
-        Raises LedgerError, and what `work` raises.
+        Say which session it changes, if it is one. Raises LedgerError, and what `work` raises.
         """
         done: Future[T] = Future()
-        self._waiting.put(_Operation(work, done))
+        self._waiting.put(_Operation(work, session_key, done))
         return await asyncio.wrap_future(done)
 
     def worker(self, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
@@ -194,8 +212,13 @@ class Database:
         while (operation := self._waiting.get()) is not None:
             self._commit(operation)
 
+    def _batch(self, first: _Operation) -> Iterable[_Operation]:
+        """What shares a transaction: all that waits, and, where nobody else writes, what comes while that is done."""
+        if self._backend.is_sole:
+            return chain([first], self._arriving())
+        return sorted([first, *self._arriving()], key=lambda operation: operation.session_key)
+
     def _arriving(self) -> Iterator[_Operation]:
-        """What waits, and what comes while that is done."""
         for _ in range(_MOST - 1):
             try:
                 operation = self._waiting.get_nowait()
@@ -207,30 +230,43 @@ class Database:
             yield operation
 
     def _commit(self, first: _Operation) -> None:
-        batch, results = [first], list[tuple[Future[Any], Any]]()
+        left, batch, results = iter(self._batch(first)), list[_Operation](), list[Any]()
         try:
             with self._backend.transaction() as db:
-                for operation in chain([first], self._arriving()):
-                    work, done = operation
-                    if not done.set_running_or_notify_cancel():
-                        continue
-                    batch.append(operation)
-                    db.execute("SAVEPOINT operation")
-                    try:
-                        results.append((done, work(db)))
-                    except self._backend.error:
-                        raise
-                    except Exception as error:  # noqa: BLE001 (the caller's own: it gets it back, and the others go on)
-                        db.execute("ROLLBACK TO operation")
-                        done.set_exception(error)
-                    db.execute("RELEASE operation")
-        except LedgerError as error:
+                for operation in left:
+                    if operation.done.set_running_or_notify_cancel():
+                        batch.append(operation)
+                        results.append(operation.work(db))
+        except Exception as error:  # noqa: BLE001 (the caller's own, too: it gets it back, and the others go on)
+            taken = islice(left, 0 if batch else 1) if self._backend.is_sole else left
+            batch += [each for each in taken if each.done.set_running_or_notify_cancel()]
+            is_one_operation = isinstance(error, LedgerConflict | LedgerRefused) or not isinstance(error, LedgerError)
             for each in batch:
-                with suppress(InvalidStateError):  # it is done, or its caller was cancelled
+                if is_one_operation:
+                    self._commit_alone(each)
+                else:
                     each.done.set_exception(error)
             return
-        for done, result in results:
-            done.set_result(result)
+        for operation, result in zip(batch, results, strict=True):
+            operation.done.set_result(result)
+
+    def _commit_alone(self, operation: _Operation) -> None:
+        """Do work again whose transaction was undone, until others leave its rows alone."""
+        for failures in range(1, _MAX_CONFLICTS + 1):
+            try:
+                with self._backend.transaction() as db:
+                    result = operation.work(db)
+            except LedgerConflict as error:
+                if failures == _MAX_CONFLICTS:
+                    operation.done.set_exception(error)
+                    return
+                time.sleep(_CONFLICT.after(failures))
+            except Exception as error:  # noqa: BLE001 (the caller gets it back)
+                operation.done.set_exception(error)
+                return
+            else:
+                operation.done.set_result(result)
+                return
 
 
 async def wait_for_event_or(bell: asyncio.Event, due: float | None, clock: Clock) -> None:

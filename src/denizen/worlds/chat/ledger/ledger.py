@@ -1,6 +1,8 @@
 """The ledger: what came in, and what overtakes it, with every statement on its tables; `outbound` has the outbox's.
 
-Each function takes an open connection in a transaction. The SQL is what SQLite and PostgreSQL have in common.
+Each function takes an open connection in a transaction. The SQL is what SQLite and PostgreSQL have in common. Others
+may write at the same time, and nothing wider than a session is locked: the head of a session, which is its first open
+message, is the row that is updated first, whatever changes in the session.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,9 +16,6 @@ from denizen.ports import Answer, Control, FollowUp, InboundMessage, Interrupt, 
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 from denizen.worlds.chat.settings import WhenBusy
-
-VERSION = 1
-"""Version of the tables."""
 
 SCHEMA = """
 CREATE TABLE inbox (
@@ -40,10 +39,23 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_unsent ON outbox (channel, chat, seq) WHERE state IN ('pending', 'sending');
 CREATE TABLE cron (id TEXT PRIMARY KEY, job TEXT NOT NULL, due DOUBLE PRECISION);
 """
+SCHEMA_2 = """
+ALTER TABLE inbox ADD COLUMN followed INTEGER NOT NULL DEFAULT 0;
+UPDATE inbox SET state = 'waiting' WHERE state IN ('ready', 'parked') AND EXISTS (
+    SELECT 1 FROM inbox AS other WHERE other.session_key = inbox.session_key AND other.seq < inbox.seq
+    AND other.state IN ('ready', 'running', 'parked')
+);
+UPDATE inbox SET followed = 1 WHERE state IN ('ready', 'running', 'parked');
+DROP INDEX inbox_session;
+CREATE INDEX inbox_session ON inbox (session_key, seq);
+CREATE UNIQUE INDEX inbox_head ON inbox (session_key) WHERE state IN ('ready', 'running', 'parked');
+CREATE INDEX inbox_waiting ON inbox (session_key, seq) WHERE state = 'waiting';
+"""
 """In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
-that are over are `done` or `failed`. `due` is when a `ready` or `parked` one may run at the earliest, in seconds since
-the epoch. A control's `message` is the row of the inbox that it was made of. In the outbox, `seq` rises in each chat.
-`over_since` is when `prune` first found a row that nothing more becomes of. A job of `cron` without `due` is disabled.
+that are over are `done` or `failed`. A head is `followed` once there are messages or controls after it. `due` is when a
+`ready` or `parked` one may run at the earliest, in seconds since the epoch. A control's `message` is the row of the
+inbox that it was made of. In the outbox, `seq` rises in each chat. `over_since` is when `prune` first found a row that
+nothing more becomes of. A job of `cron` without `due` is disabled.
 """
 
 OVER = frozenset({"done", "failed"})
@@ -73,6 +85,9 @@ class LedgerConnection(Protocol):
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         """A cursor over the statement's rows."""
+
+    def ring(self, session_key: str, due: float) -> None:
+        """Have a worker look, once the transaction is over, for a turn that the session has then, or has had since."""
 
 
 class Claim(NamedTuple):
@@ -104,20 +119,54 @@ class ArrivedControl(NamedTuple):
 def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "queue") -> bool:
     """Accept a message; False: its channel's message of that id was accepted before."""
     key = message.session_key
-    row = db.execute(  # one statement, as a server takes its time for each
-        "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, "
-        "CASE WHEN EXISTS (SELECT 1 FROM inbox WHERE session_key = ? AND state IN "
-        "('ready', 'waiting', 'running', 'parked')) THEN 'waiting' ELSE 'ready' END) "
-        "ON CONFLICT DO NOTHING RETURNING seq, state",
-        [message.channel, message.id, key, to_json(message), key],
-    ).fetchone()
-    if row is None:
-        return False
+    while (row := _insert(db, message)) is None:
+        if accepted_key(db, message.channel, message.id):
+            return False
     seq, state = row
-    if state == "waiting" and when_busy != "queue" and _is_for_the_chat(db, key):
+    if state == "ready":
+        db.ring(key, 0.0)
+        return True
+    while not (head := _follow(db, key) or _promote(db, key)):
+        pass  # another transaction has ended the turn that was open, and its next statement finds this one
+    if when_busy != "queue" and ReplyOptions.of(_inbound(head)).send_response:
         control = (Steer if when_busy == "steer" else Interrupt)(message.content, message.id)
         _add_control(db, key, control, seq)
     return True
+
+
+def _insert(db: LedgerConnection, message: InboundMessage) -> tuple[int, str] | None:
+    """The row of a new message; None: its id is taken, or its session has just got a head."""
+    key = message.session_key
+    return db.execute(  # one statement, as a server takes its time for each
+        "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, "
+        "CASE WHEN EXISTS (SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked')) "
+        "THEN 'waiting' ELSE 'ready' END) ON CONFLICT DO NOTHING RETURNING seq, state",
+        [message.channel, message.id, key, to_json(message), key],
+    ).fetchone()
+
+
+def _follow(db: LedgerConnection, session_key: str) -> str:
+    """Lock the session's head, which then knows of what is after it; its message. Empty: the session has none."""
+    head = db.execute(
+        "UPDATE inbox SET followed = 1 WHERE session_key = ? AND state IN ('ready', 'running', 'parked') "
+        "RETURNING message",
+        [session_key],
+    ).fetchone()
+    return head[0] if head else ""
+
+
+def _promote(db: LedgerConnection, session_key: str) -> str:
+    """Make the session's first message that waits its head, where it has none; its message, or nothing."""
+    head = db.execute(
+        "UPDATE inbox SET state = 'ready', followed = 1 WHERE seq = "
+        "(SELECT MIN(seq) FROM inbox WHERE session_key = ? AND state = 'waiting') AND NOT EXISTS "
+        "(SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked')) RETURNING message",
+        [session_key, session_key],
+    ).fetchone()
+    if not head:
+        return ""
+    db.ring(session_key, 0.0)
+    return head[0]
 
 
 def put_run(db: LedgerConnection, message: InboundMessage, prefix: str) -> bool:
@@ -133,14 +182,6 @@ def put_run(db: LedgerConnection, message: InboundMessage, prefix: str) -> bool:
         number += 1
         given = msgspec.structs.replace(message, id=f"{message.id}#{number}")
     return True
-
-
-def _is_for_the_chat(db: LedgerConnection, session_key: str) -> bool:
-    """Whether the reply of the session's open turn is sent: a program that waits for it keeps it to itself."""
-    row = db.execute(
-        "SELECT message FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked')", [session_key]
-    ).fetchone()
-    return row is None or ReplyOptions.of(_inbound(row[0])).send_response
 
 
 def put_few(db: LedgerConnection, message: InboundMessage, parent: str, most: int) -> bool:
@@ -168,17 +209,21 @@ def say(db: LedgerConnection, message: InboundMessage, control: Steer | FollowUp
     """
     if not is_busy(db, message.session_key) or not put(db, message):
         return False
-    row = db.execute("SELECT seq FROM inbox WHERE channel = ? AND id = ?", [message.channel, message.id]).fetchone()
-    _add_control(db, message.session_key, control, row[0])
+    seq, state = db.execute(
+        "SELECT seq, state FROM inbox WHERE channel = ? AND id = ?", [message.channel, message.id]
+    ).fetchone()
+    if state == "waiting":  # else the turn ended meanwhile
+        _add_control(db, message.session_key, control, seq)
     return True
 
 
 def is_busy(db: LedgerConnection, session_key: str, prefix: str = "") -> bool:
     """Whether a message of the session, whose id begins with `prefix`, waits, runs or is parked."""
     found = db.execute(
-        "SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'waiting', 'running', 'parked') "
-        "AND substr(id, 1, ?) = ? LIMIT 1",
-        [session_key, len(prefix), prefix],
+        "SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked') "
+        "AND substr(id, 1, ?) = ? UNION ALL "
+        "SELECT 1 FROM inbox WHERE session_key = ? AND state = 'waiting' AND substr(id, 1, ?) = ? LIMIT 1",
+        [session_key, len(prefix), prefix] * 2,
     )
     return found.fetchone() is not None
 
@@ -191,7 +236,11 @@ def accepted_key(db: LedgerConnection, channel: str, message_id: str) -> str:
 
 def parked(db: LedgerConnection, session_key: str) -> InboundMessage | None:
     """The message whose turn waits in that session."""
-    row = db.execute("SELECT message FROM inbox WHERE session_key = ? AND state = 'parked'", [session_key]).fetchone()
+    row = db.execute(
+        "SELECT message FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked') "
+        "AND state = 'parked'",  # the index is the heads'
+        [session_key],
+    ).fetchone()
     return _inbound(row[0]) if row else None
 
 
@@ -252,6 +301,11 @@ def folded_sessions(db: LedgerConnection) -> list[tuple[str, str]]:
 def rename_session(db: LedgerConnection, old: str, new: str) -> None:
     """Give all that is in the ledger for a session to another one."""
     names = [f'"{old}"', f'"{new}"']  # whole strings of JSON
+    if _follow(db, new):
+        db.execute(
+            "UPDATE inbox SET state = 'waiting' WHERE session_key = ? AND state IN ('ready', 'running', 'parked')",
+            [old],
+        )
     db.execute(
         "UPDATE inbox SET session_key = ?, message = REPLACE(message, ?, ?) WHERE session_key = ?", [new, *names, old]
     )
@@ -286,26 +340,25 @@ def next_due(db: LedgerConnection) -> float | None:
 
 def bring_forward(db: LedgerConnection, latest: float) -> None:
     """Let no turn that is to be tried again wait longer than until then."""
-    db.execute(
-        "UPDATE inbox SET due = ? WHERE state IN ('ready', 'parked') AND state = 'ready' AND due > ?", [latest, latest]
-    )
+    rows = db.execute(
+        "UPDATE inbox SET due = ? WHERE state IN ('ready', 'parked') AND state = 'ready' AND due > ? "
+        "RETURNING session_key",
+        [latest, latest],
+    ).fetchall()
+    for (key,) in rows:
+        db.ring(key, latest)
 
 
 def finish(db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], state: str, reason: str = "") -> bool:
     """End a turn as `done` or `failed`; the session's next message is ready. False: the worker has lost the turn."""
-    key = _leave(db, turn, state, 0.0, reason)
-    if not key:
-        return False
-    for said in heard:
-        if said.message is not None:
-            db.execute("UPDATE inbox SET state = 'done' WHERE seq = ? AND state = 'waiting'", [said.message])
-    db.execute("DELETE FROM controls WHERE session_key = ?", [key])
-    db.execute(
-        "UPDATE inbox SET state = 'ready' WHERE seq = "
-        "(SELECT MIN(seq) FROM inbox WHERE session_key = ? AND state = 'waiting')",
-        [key],
-    )
-    return True
+    key, followed = _leave(db, turn, state, 0.0, reason)
+    if followed:
+        for said in heard:
+            if said.message is not None:
+                db.execute("UPDATE inbox SET state = 'done' WHERE seq = ? AND state = 'waiting'", [said.message])
+        db.execute("DELETE FROM controls WHERE session_key = ?", [key])
+        _promote(db, key)
+    return bool(key)
 
 
 def park(db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], until: float) -> bool:
@@ -313,8 +366,10 @@ def park(db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], unt
 
     False: as `finish`.
     """
-    key = _leave(db, turn, "parked", until)
-    if key:
+    key, followed = _leave(db, turn, "parked", until)
+    if key and until < float("inf"):
+        db.ring(key, until)
+    if followed:
         _remove_controls(db, [said for said in heard if said.message is None])
         answered = db.execute(
             "SELECT 1 FROM controls WHERE session_key = ? AND kind IN ('answer', 'stop', 'interrupt') AND seq > ? "
@@ -330,8 +385,9 @@ def retry(
     db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], due: float, *, failed: bool = True
 ) -> bool:
     """Let a turn that failed, or couldn't begin, run again then. False: as `finish`."""
-    key = _leave(db, turn, "ready", due)
+    key, _ = _leave(db, turn, "ready", due)
     if key:
+        db.ring(key, due)
         db.execute("UPDATE inbox SET failures = failures + ? WHERE seq = ?", [int(failed), turn.seq])
         _remove_controls(db, _used_up(heard))
     return bool(key)
@@ -344,6 +400,8 @@ def release(db: LedgerConnection, worker: str, heard: Sequence[ArrivedControl]) 
         "RETURNING session_key",
         [worker],
     ).fetchall()
+    for (key,) in rows:
+        db.ring(key, 0.0)
     _remove_controls(db, _used_up(said for said in heard if (said.session_key,) in rows))
 
 
@@ -354,14 +412,17 @@ def release_dead(db: LedgerConnection) -> None:
     )
 
 
-def _leave(db: LedgerConnection, turn: Claim, state: str, due: float, reason: str = "") -> str:
-    """Take a turn from its worker; its session's key, or nothing where it isn't the worker's any more."""
+def _leave(db: LedgerConnection, turn: Claim, state: str, due: float, reason: str = "") -> tuple[str, int]:
+    """Take a turn from its worker; its session's key, and whether it is followed.
+
+    No key: it isn't the worker's any more.
+    """
     row = db.execute(
         "UPDATE inbox SET state = ?, due = ?, reason = ?, worker = '' "
-        "WHERE seq = ? AND worker = ? AND attempt = ? AND state = 'running' RETURNING session_key",
+        "WHERE seq = ? AND worker = ? AND attempt = ? AND state = 'running' RETURNING session_key, followed",
         [state, due, reason, turn.seq, turn.worker, turn.attempt],
     ).fetchone()
-    return row[0] if row else ""
+    return row or ("", 0)
 
 
 # Controls
@@ -369,15 +430,16 @@ def _leave(db: LedgerConnection, turn: Claim, state: str, due: float, reason: st
 
 def control(db: LedgerConnection, session_key: str, given: Control) -> bool:
     """Hand a control to the session's turn; False: there is none, and it is dropped."""
-    if not is_busy(db, session_key):
-        return False
+    while not _follow(db, session_key):
+        if not is_busy(db, session_key):
+            return False
     _add_control(db, session_key, given, None)
     return True
 
 
 def control_parked(db: LedgerConnection, session_key: str, given: Sequence[Control]) -> bool:
     """Hand controls to the session's parked turn, all at once; False: there is none, and they are dropped."""
-    if parked(db, session_key) is None:
+    if not _follow(db, session_key) or parked(db, session_key) is None:
         return False
     for each in given:
         _add_control(db, session_key, each, None)
@@ -408,7 +470,13 @@ def _add_control(db: LedgerConnection, session_key: str, given: Control, message
 
 
 def _wake(db: LedgerConnection, session_key: str) -> None:
-    db.execute("UPDATE inbox SET state = 'ready', due = 0 WHERE session_key = ? AND state = 'parked'", [session_key])
+    woken = db.execute(
+        "UPDATE inbox SET state = 'ready', due = 0 WHERE session_key = ? "
+        "AND state IN ('ready', 'running', 'parked') AND state = 'parked' RETURNING 1",
+        [session_key],
+    )
+    if woken.fetchone():
+        db.ring(session_key, 0.0)
 
 
 def _remove_controls(db: LedgerConnection, used_up: Iterable[ArrivedControl]) -> None:

@@ -58,17 +58,28 @@ def add_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxSt
         message = with_word(db, message)
     chat = bounded(message.chat, MAX_ID_CHARS)
     is_kept_elsewhere = bool(origin) and state != "kept" and message.metadata[KEPT_IN] != message.session_key
-    added = db.execute(
-        "INSERT INTO outbox (channel, chat, seq, id, message, state) "  # noqa: S608 (both forms are ours)
-        "SELECT ?, ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ? FROM outbox WHERE channel = ? AND chat = ? "
-        f"ON CONFLICT DO NOTHING {'RETURNING seq' if is_kept_elsewhere else ''}",
-        [message.channel, chat, message.id, to_json(message), state, message.channel, chat],
-    )
-    if is_kept_elsewhere and added.fetchone():
+    is_new = _insert(db, message, chat, state)
+    if is_kept_elsewhere and is_new:
         text = "\n".join((f"You sent this here, from {origin}:", message.content, *message.media))
         key, same_id = message.metadata[KEPT_IN], f"{message.channel}:{message.id}"
         seen = {name: traits for name, traits in message.metadata.items() if name == IN_SIGHT}
         put(db, InboundMessage(SYSTEM, message.chat, origin, text, key, metadata=seen, id=same_id))
+
+
+def _insert(db: LedgerConnection, message: OutboundMessage, chat: str, state: OutboxState) -> bool:
+    """Write a message's row; False: there is one of its id."""
+    while True:  # as another transaction may take the number
+        added = db.execute(
+            "INSERT INTO outbox (channel, chat, seq, id, message, state) "
+            "SELECT ?, ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ? FROM outbox WHERE channel = ? AND chat = ? "
+            "ON CONFLICT DO NOTHING RETURNING seq",
+            [message.channel, chat, message.id, to_json(message), state, message.channel, chat],
+        )
+        if added.fetchone():
+            return True
+        same = db.execute("SELECT 1 FROM outbox WHERE channel = ? AND id = ?", [message.channel, message.id])
+        if same.fetchone():
+            return False
 
 
 def session_of_chat(db: LedgerConnection, channel: str, chat: str) -> str:

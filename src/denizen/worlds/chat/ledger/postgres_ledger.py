@@ -6,23 +6,24 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
-from procrastinate.schema import SchemaManager
 
 from denizen.errors import ConfigError
 from denizen.runtime.postgres import PostgresDatabase, is_open
 from denizen.sessions.tables import SharedTables
-from denizen.worlds.chat.ledger import ledger
-from denizen.worlds.chat.ledger.bells import NEWS, QUEUE, TASK, channel_of, working
+from denizen.worlds.chat.ledger import job_tables, ledger
+from denizen.worlds.chat.ledger.bells import NEWS, channel_of, defer_bell, working
 from denizen.worlds.chat.ledger.database import (
     DEFAULT_TIMING,
     Database,
+    LedgerConflict,
     LedgerError,
+    LedgerRefused,
     LedgerTaken,
     T,
     TurnClaimer,
@@ -32,8 +33,6 @@ from denizen.worlds.chat.ledger.database import (
 if TYPE_CHECKING:
     from typing import LiteralString
 
-_WRITER = 0x64656E6C656467
-"""The advisory lock of the process that writes: one at a time, so that the statements mean what they do in a file."""
 _GATEWAY = 0x64656E67617465
 """The advisory lock of the gateway, which its connection holds."""
 _LOCK_TRIES, _LOCK_WAIT = 10, 0.1
@@ -44,18 +43,7 @@ SET idle_in_transaction_session_timeout = '5s';
 SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2
 """
 """A process that is paused while it writes, or a machine that is gone, holds up the others no longer than that."""
-_RINGING = f"""
-CREATE FUNCTION denizen_ring() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM procrastinate_defer_jobs_v1(ARRAY[ROW(
-        '{QUEUE}', '{TASK}', 0, NULL, NULL, jsonb_build_object('session_key', NEW.session_key),
-        to_timestamp(NULLIF(NEW.due, 0))
-    )]::procrastinate_job_to_defer_v1[]);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER inbox_ring AFTER INSERT OR UPDATE OF state, due ON inbox FOR EACH ROW
-    WHEN (NEW.state IN ('ready', 'parked') AND NEW.due < 'infinity') EXECUTE FUNCTION denizen_ring();
-
+_NEWS = f"""
 CREATE FUNCTION denizen_news() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('{NEWS}', TG_TABLE_NAME);
@@ -71,7 +59,22 @@ BEGIN  -- a payload has a limit; who waits looks now and then anyway
 END $$;
 CREATE TRIGGER outbox_news AFTER INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION denizen_outbox_news();
 """
-"""Whatever makes a message ready rings for its turn; controls, replies and cron jobs are news to every process."""
+"""Controls, replies and cron jobs are news to every process."""
+_VERSIONS = (
+    cast("LiteralString", ledger.SCHEMA.format(serial="BIGSERIAL PRIMARY KEY") + _NEWS),
+    cast(
+        "LiteralString",
+        ledger.SCHEMA_2 + "DROP TRIGGER IF EXISTS inbox_ring ON inbox; DROP FUNCTION IF EXISTS denizen_ring();",
+    ),
+)
+_STATES: Mapping[str, type[LedgerError]] = {
+    "22": LedgerRefused,
+    "23": LedgerRefused,
+    "54": LedgerRefused,
+    "40": LedgerConflict,
+    "55P03": LedgerConflict,
+}
+"""What errors mean whose SQLSTATE begins so."""
 
 
 async def notify(tables: SharedTables, subject: str, words: Sequence[str]) -> None:
@@ -90,7 +93,7 @@ class PostgresLedger:
     Raises ConfigError where it can't be used, or has a gateway.
     """
 
-    error = psycopg.Error
+    is_sole = False
 
     def __init__(self, url: str, *, sole: bool = False, timing: WorkerTiming = DEFAULT_TIMING) -> None:
         self._server = PostgresDatabase(url)
@@ -102,9 +105,8 @@ class PostgresLedger:
         self._readers = ThreadPoolExecutor(1, "denizen-ledger-reader")
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
         with self._server.explained(ConfigError):
-            self._server.prepare("procrastinate", SchemaManager.get_schema())
-            schema = ledger.SCHEMA.format(serial="BIGSERIAL PRIMARY KEY") + _RINGING
-            self._server.prepare("ledger", cast("LiteralString", schema))
+            self._server.prepare("procrastinate", *job_tables.VERSIONS, then=job_tables.migrate)
+            self._server.prepare("ledger", *_VERSIONS)
             self._db = self._connect()
             for _ in range(_LOCK_TRIES):  # one that was killed may hold it for a moment
                 if not (other := self._other_gateway(self._db)):
@@ -151,13 +153,18 @@ class PostgresLedger:
 
     @contextmanager
     def transaction(self) -> Generator[ledger.LedgerConnection]:
-        with self._server.explained(LedgerError):
+        with self._server.explained(LedgerError, states=_STATES):
             if not is_open(self._db):
                 self._connect_again()
-            # In a pipeline a statement waits for the server only where its rows are looked at.
-            with self._db.pipeline(), self._db.transaction():
-                self._db.execute("SELECT pg_advisory_xact_lock(%s)", [_WRITER])
-                yield _Connection(self._db)
+            # All statements of a pipeline are one transaction, without BEGIN and COMMIT, and wait for the server only
+            # where their rows are looked at.
+            with self._db.pipeline():
+                try:
+                    yield _Statements(self._db)
+                except BaseException as error:
+                    if not isinstance(error, psycopg.Error):
+                        self._db.execute("ROLLBACK")
+                    raise
 
     async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
@@ -166,7 +173,7 @@ class PostgresLedger:
         with self._server.explained(LedgerError):
             if self._reader is None or not is_open(self._reader):
                 self._reader = self._server.connect()
-            return work(_Connection(self._reader))
+            return work(_Statements(self._reader))
 
     def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
         return working(self._server, database, bell, turns, self._timing)
@@ -178,8 +185,8 @@ class PostgresLedger:
         self._db.close()
 
 
-class _Connection:
-    """Takes the ledger's statements."""
+class _Statements:
+    """Takes the ledger's statements, and rings by jobs that the transaction defers."""
 
     def __init__(self, db: psycopg.Connection[tuple[Any, ...]]) -> None:
         self._db = db
@@ -187,6 +194,9 @@ class _Connection:
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         storable = [each.replace("\0", "�") if isinstance(each, str) else each for each in parameters]
         return self._db.execute(_with_percent(sql), storable)
+
+    def ring(self, session_key: str, due: float) -> None:
+        defer_bell(self._db, session_key, due)
 
 
 @functools.cache

@@ -136,7 +136,8 @@ def choose(found: Sequence[OpenQuestion], text: str, may_answer: MayAnswer) -> R
 def waiting_text(db: LedgerConnection, message: InboundMessage) -> tuple[str, str]:
     """What to reply to a message whose session waits for an answer, and what that is about; empty: it doesn't."""
     parked = db.execute(
-        "SELECT id FROM inbox WHERE session_key = ? AND state = 'parked'", [message.session_key]
+        "SELECT id FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked') AND state = 'parked'",
+        [message.session_key],
     ).fetchone()
     if not parked:
         return "", ""

@@ -12,7 +12,7 @@ from denizen.config.home import private_folder
 from denizen.config.lock_file import lock
 from denizen.errors import ConfigError
 from denizen.worlds.chat.ledger import ledger
-from denizen.worlds.chat.ledger.database import Database, LedgerError, T
+from denizen.worlds.chat.ledger.database import Database, LedgerError, LedgerRefused, T
 from denizen.worlds.chat.ledger.ledger import Claim, LedgerConnection
 
 BUSY = (
@@ -20,7 +20,8 @@ BUSY = (
     "$DENIZEN_HOME."
 )
 """What to say where another process has the lock."""
-_SERIAL = "INTEGER PRIMARY KEY AUTOINCREMENT"
+_VERSIONS = (ledger.SCHEMA.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT"), ledger.SCHEMA_2)
+"""What makes version n + 1 of the tables out of version n."""
 
 
 class SqliteFile:
@@ -29,7 +30,7 @@ class SqliteFile:
     Turns that the last process left running are given back.
     """
 
-    error = sqlite3.Error
+    is_sole = True
 
     def __init__(self, path: Path) -> None:
         private_folder(path.parent)
@@ -40,7 +41,7 @@ class SqliteFile:
             try:
                 self._db = self._open()
                 opened.callback(self._db.close)
-                self._reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+                self._reader = _connect(path)
                 opened.callback(self._reader.close)
                 self._reader.execute("PRAGMA query_only = ON")
             except sqlite3.Error as error:
@@ -50,19 +51,19 @@ class SqliteFile:
                 ) from error
             opened.pop_all()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> "_LedgerFile":
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        db = _connect(self._path)
         try:
             db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
             if (flaw := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(flaw)
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version > ledger.VERSION:
+            if version > len(_VERSIONS):
                 raise ConfigError(f"{self._path} was made by a later version of Denizen. Update Denizen.")
-            if not version:
-                schema = ledger.SCHEMA.format(serial=_SERIAL)
-                db.executescript(f"BEGIN; {schema} PRAGMA user_version = {ledger.VERSION}; COMMIT;")
+            if version < len(_VERSIONS):
+                steps = "".join(_VERSIONS[version:])
+                db.executescript(f"BEGIN; {steps} PRAGMA user_version = {len(_VERSIONS)}; COMMIT;")
             ledger.release_dead(db)
         except BaseException:
             db.close()
@@ -70,17 +71,22 @@ class SqliteFile:
         return db
 
     @contextmanager
-    def transaction(self) -> Generator[sqlite3.Connection]:
+    def transaction(self) -> "Generator[_LedgerFile]":
         try:
             self._db.execute("BEGIN IMMEDIATE")
             yield self._db
             self._db.execute("COMMIT")
-        except sqlite3.Error as error:
+        except BaseException as error:
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
-            raise LedgerError(
-                f"{self._path} can't be written: {error}. Free some space, or look at the disk."
-            ) from error
+            match error:
+                case sqlite3.DataError() | sqlite3.IntegrityError():
+                    raise LedgerRefused(f"{self._path} doesn't take this: {error}.") from error
+                case sqlite3.Error():
+                    raise LedgerError(
+                        f"{self._path} can't be written: {error}. Free some space, or look at the disk."
+                    ) from error
+            raise
 
     async def read(self, work: Callable[[LedgerConnection], T]) -> T:
         await asyncio.sleep(0)  # who looks again and again lets others go on
@@ -97,6 +103,17 @@ class SqliteFile:
         self._reader.close()
         self._db.close()
         os.close(self._lock)
+
+
+class _LedgerFile(sqlite3.Connection):
+    """Takes the ledger's statements."""
+
+    def ring(self, session_key: str, due: float) -> None:
+        pass  # the one process that serves looks for itself
+
+
+def _connect(path: Path) -> _LedgerFile:
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_LedgerFile)
 
 
 class SoleWorker:

@@ -122,20 +122,20 @@ class LedgerQueue:
         """
         how = "queue" if waits else self._when_busy.get(message.channel, "queue")
         self._database.ring()  # who serves looks right after this is put, in the same transaction if it can
-        accepted = await self._database.run(partial(ledger.put, message=message, when_busy=how))
+        accepted = await self._database.run(partial(ledger.put, message=message, when_busy=how), message.session_key)
         if how != "queue":
             self._database.ring()  # a turn that runs may hear it: who has no room for another one has looked too early
         return accepted
 
     async def say(self, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
         """Accept a message that the session's open turn is to hear; False: there is none, and nothing is accepted."""
-        accepted = await self._database.run(partial(ledger.say, message=message, control=control))
+        accepted = await self._database.run(partial(ledger.say, message=message, control=control), message.session_key)
         self._database.ring()
         return accepted
 
     async def control(self, session_key: str, control: Control) -> bool:
         """Hand a control to the session's turn; False: there is none."""
-        found = await self._database.run(partial(ledger.control, session_key=session_key, given=control))
+        found = await self._database.run(partial(ledger.control, session_key=session_key, given=control), session_key)
         self._database.ring()
         return found
 
@@ -281,7 +281,7 @@ class LedgerQueue:
             if over:
                 self._on_over(over)
 
-        await self._database.persist(settle, tell)
+        await self._database.persist(settle, tell, session_key=message.session_key)
 
 
 def _also(reply: Said, heard: Sequence[ArrivedControl]) -> Said:
