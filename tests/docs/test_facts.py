@@ -93,6 +93,21 @@ def test_upgrading_names_modules_where_they_are_now() -> None:
     assert [old for old, new in moved if old != new.rpartition(".")[0] and find_spec(old)] == []
 
 
+def test_modules_that_architecture_names_exist() -> None:
+    sources = [path.as_posix() for path in (ROOT / "src" / "denizen").rglob("*.py")]
+    named = re.findall(r"`((?:\w+/)*\w+\.py)`", (DOCS / "architecture.md").read_text("utf-8"))
+    assert len(named) > 50
+    assert [name for name in named if not any(source.endswith(f"/{name}") for source in sources)] == []
+
+
+def test_modules_of_a_text_world_exist() -> None:
+    lines = (DOCS / "moo.md").read_text("utf-8").partition("| # | modules |")[2].split("\n\n")[0].splitlines()[2:]
+    named = [name for line in lines for name in codes([line.split("|")[2]]) if name.isidentifier()]
+    assert len(named) > 8
+    folder = ROOT / "src" / "denizen" / "worlds" / "moo"
+    assert [name for name in named if not (folder / f"{name}.py").exists()] == []
+
+
 def test_traits() -> None:
     assert codes([row[0] for row in rows("tools.md", "## Traits")]) == [trait.name for trait in Traits]
 
