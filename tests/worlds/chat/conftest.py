@@ -28,6 +28,7 @@ from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 from denizen.worlds.chat.ledger.outbound import OutboxRow
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
+from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.cron import Cron, cron_tool
@@ -116,6 +117,13 @@ class Scene:
         """Put a message."""
         assert await self.gateway.accept(message(content, chat, **more))
 
+    async def ask(self, content: str, session_key: str, *, channel: str = "cli", chat: str = "direct") -> str:
+        """The reply to a program's message, which is kept for it."""
+        asked = InboundMessage(channel, chat, "direct", content, session_key)
+        asked = ReplyOptions(send_response=False).put_in(asked)
+        await self.gateway.accept(asked)
+        return await self.gateway.outbox.reply_to(asked)
+
     async def heard(self) -> None:
         """Wait until the running turns have what was said to them.
 
@@ -187,13 +195,16 @@ class SimulatedClock:
         self._began += time
 
     async def advance(self, time: timedelta, scene: Scene, sleepers: int = 1) -> None:
-        """Let time pass; wherever somebody wakes, wait until so many sleep again and every message is over."""
+        """Let time pass; wherever somebody wakes, wait until so many, and the pruning, sleep again.
+
+        Then every message is over.
+        """
         end = self._passed + time.total_seconds()
         while True:
             async with asyncio.timeout(PATIENCE):
                 while True:
                     await scene.settled()
-                    if len(self.sleepers) == sleepers:
+                    if len(self.sleepers) == sleepers + 1:
                         break
             at, woken = min(self.sleepers, key=lambda each: each[0])
             if at > end:

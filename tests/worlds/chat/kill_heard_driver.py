@@ -26,6 +26,7 @@ from denizen.worlds.chat.ledger.outbound import ALSO
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.settings import CronSettings
 from denizen.worlds.chat.timers.cron import Cron
+from denizen.worlds.chat.turns.turn_runner import TurnRunner
 
 HOME, DIES = Path(sys.argv[1]), sys.argv[2]
 KEY = "agent:main:channel:http:account:default:peer:direct:ann"
@@ -37,9 +38,9 @@ def die_when(now: bool) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class MortalGateway(Gateway):
-    async def handle(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
-        outcome = await super().handle(turn)
+class MortalRunner(TurnRunner):
+    async def run(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
+        outcome = await super().run(turn)
         die_when(DIES == "over")
         return outcome
 
@@ -69,7 +70,8 @@ async def main() -> None:
     model = ScriptedModel([] if DIES == "never" else [listen_or_answer] * 20)
     async with Agent(config, profile="gateway", model=model, clock=clock, environ={}) as agent:
         cron = Cron(database, clock=clock, zone=None, settings=CronSettings())
-        gateway = MortalGateway(agent, outbox, cron)
+        gateway = Gateway(agent, outbox, cron)
+        gateway.runner = MortalRunner(agent, outbox, gateway.listeners, gateway.metrics)
         gateway.listeners.of_all.append(hear)
         await gateway.accept(FIRST)
         async with asyncio.TaskGroup() as tasks:

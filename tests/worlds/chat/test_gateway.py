@@ -101,11 +101,10 @@ async def test_empty_answer_is_replaced_by_the_default(serve: Serve) -> None:
         assert await scene.contents(2) == [DEFAULT_RESPONSE] * 2
 
 
-async def test_refusal_and_a_reply_of_ones_own_are_not_replaced_by_the_default(serve: Serve) -> None:
-    async with serve(AssistantMessage([], stop_reason="refusal"), AssistantMessage([])) as scene:
+async def test_refusal_is_not_replaced_by_the_default(serve: Serve) -> None:
+    async with serve(AssistantMessage([], stop_reason="refusal")) as scene:
         await scene.say("1")
-        await scene.gateway.accept(ReplyOptions(default_response="Nothing new.").put_in(message("2")))
-        assert await scene.contents(2) == ["The model refused to answer.", "Nothing new."]
+        assert await scene.contents(1) == ["The model refused to answer."]
 
 
 async def test_message_without_history_sees_nothing_of_earlier_turns(serve: Serve) -> None:
@@ -133,7 +132,7 @@ async def test_system_message_that_comes_again_after_a_crash_is_kept_once(serve:
     async with serve() as scene:
         report = message("done", channel="system")
         for attempt in (1, 2):
-            assert await scene.gateway.handle(LedgerTurn(Claim("", 1, report, attempt, 0, 0))) is None
+            assert await scene.gateway.runner.run(LedgerTurn(Claim("", 1, report, attempt, 0, 0))) is None
         entries = await scene.gateway.agent.record.store.read(report.session_key)
         assert [type(entry) for entry in entries].count(SystemEntry) == 1
 
@@ -162,10 +161,10 @@ async def test_chat_hears_once_that_its_reply_waits_for_the_model(serve: Serve) 
         await scene.say("1")
         told, reply = await scene.replies(2)
         assert told.message.content == (
-            "I can't answer yet, and keep trying. overloaded: trying again in 20 s (the provider asks for that)"
+            "I can't answer yet; I keep trying. overloaded: trying again in 20 s (the provider asks for that)"
         )
         assert (told.message.in_reply_to, reply.message.in_reply_to, reply.message.content) == ("", "1", "at last")
-        assert await scene.gateway.ask("2", key_of("ben")) == "quiet"
+        assert await scene.ask("2", key_of("ben")) == "quiet"
         assert not await scene.gateway.outbox.replies("cli", "direct", after=0, most=9, wait=0), "a program asked"
 
 
@@ -175,7 +174,7 @@ async def test_retry_is_not_put_off_by_a_clock_that_is_set_back(serve: Serve) ->
         await scene.say("1")
         async with asyncio.timeout(PATIENCE):
             for time in (-timedelta(days=1), timedelta(seconds=HELD_RETRY_S)):
-                while not clock.sleepers:
+                while len(clock.sleepers) < 2:
                     await scene.gateway.database.run(ledger.next_due)
                 clock.wake(time)
             assert await scene.contents(1) == ["fine"]
@@ -197,7 +196,7 @@ async def test_answer_of_a_second_attempt_is_not_asked_for_again_after_a_crash(s
     async with serve(ModelError("down"), "plum", "pear") as scene:
         await scene.say("a fruit?")
         await scene.replies(1)
-        again = await scene.gateway.handle(LedgerTurn(Claim("", 1, message("a fruit?"), 3, 1, 1)))
+        again = await scene.gateway.runner.run(LedgerTurn(Claim("", 1, message("a fruit?"), 3, 1, 1)))
         assert isinstance(again, OutboundMessage)
         assert again.content == "plum"
         assert len(scene.model.requests) == 2
@@ -383,7 +382,7 @@ async def test_turn_that_is_cut_short_by_the_end_goes_on_at_the_next_start(serve
 async def test_direct_call_gets_the_reply_and_nothing_is_sent(serve: Serve) -> None:
     channel = MemoryChannel("irc")
     async with serve("to you alone", channels=[channel]) as scene:
-        assert await scene.gateway.ask("hi", key_of("#den", "irc"), channel="irc", chat="#den") == "to you alone"
+        assert await scene.ask("hi", key_of("#den", "irc"), channel="irc", chat="#den") == "to you alone"
         assert not channel.sent
 
 
@@ -452,7 +451,7 @@ async def test_channel_that_fails_is_started_again_and_the_others_go_on(
 
 
 def test_default_response_is_that_of_the_specification() -> None:
-    assert ReplyOptions().default_response == DEFAULT_RESPONSE == "I've finished, and have nothing to add."
+    assert DEFAULT_RESPONSE == "I've finished, and have nothing to add."
 
 
 async def test_chats_whose_ids_differ_in_case_alone_share_no_session(serve: Serve, home: Path) -> None:

@@ -25,10 +25,11 @@ from denizen.ports import ModelRequest, Schema, Traits
 from denizen.runtime.clock import SystemClock
 from denizen.testing import ScriptedModel
 from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.http.answer import answer
+from denizen.worlds.chat.http.conversation import ConversationRequest, FinalAnswer
 from denizen.worlds.chat.http.server import listening
 from denizen.worlds.chat.http.stream import KEEPALIVE_S
 from denizen.worlds.chat.http.token import read_token
-from denizen.worlds.chat.http.turns import ConversationRequest, FinalAnswer, answer
 from denizen.worlds.chat.ledger.questions import NOTHING_WAITS
 
 WEATHER: Any = {
@@ -429,7 +430,7 @@ async def test_approval_is_given_in_the_session(serve: Serve, home: Path) -> Non
     async with serve(call(("post", {"text": "hi"})), "posted it") as scene, sdk(scene, home, "ann") as client:
         question = (await chat(client, user("post it"))).choices[0].message.content
         assert "/approve" in question
-        with pytest.raises(openai.ConflictError, match="waits for an answer"):
+        with pytest.raises(openai.ConflictError, match="waits for its owner"):
             await chat(client, user("and then?"))
         assert (await chat(client, user("/approve"))).choices[0].message.content == "posted it"
 
@@ -540,7 +541,7 @@ async def test_stream_that_fails_midway_ends_with_an_error(serve: Serve, home: P
     [
         ([], [], "last message"),
         ([{"role": "assistant", "content": "hi"}], [], "last message"),
-        ([{"role": "tool", "tool_call_id": "c9", "content": "x"}], [], "no call 'c9'"),
+        ([{"role": "tool", "tool_call_id": "c9", "content": "x"}], [], "No call has the id 'c9'"),
         (
             [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]}],
             [],
@@ -557,7 +558,7 @@ async def test_stream_that_fails_midway_ends_with_an_error(serve: Serve, home: P
         ([user([{"type": "file", "file": {"file_id": "f1"}}])], [], "data: URLs"),
         ([user([{"type": "input_audio"}])], [], "text only"),
         ([{"role": "robot", "content": "x"}], [], "robot"),
-        ([user("x")], [{"type": "function", "function": {"name": "look"}}], "names itself: look"),
+        ([user("x")], [{"type": "function", "function": {"name": "look"}}], "of these names: look"),
     ],
 )
 async def test_what_cannot_be_answered_is_refused(
@@ -582,7 +583,7 @@ async def test_turn_that_another_process_parks_is_answered_with_its_question_or_
         without_events = Gateway(running.agent, running.outbox, running.cron)
         schema = Schema("weather", "", WEATHER["function"]["parameters"])
         tools = () if content == "Post it" else [schema]
-        said = ConversationRequest(said=[UserMessage([Text(content)])], tools=tools, session="ann")
+        said = ConversationRequest(items=[UserMessage([Text(content)])], tools=tools, session="ann")
         pieces = [piece async for piece in answer(without_events, said)]
     reply = pieces[-1]
     assert isinstance(reply, FinalAnswer)

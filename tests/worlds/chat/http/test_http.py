@@ -255,7 +255,7 @@ async def test_wrong_tokens_and_rotations_are_logged_without_them_and_not_for_ea
 
 async def test_reply_that_is_kept_for_whoever_asked_is_in_no_chat(serve: Serve, home: Path) -> None:
     async with serve("to you alone", "to all") as scene, reached(scene, home) as client:
-        assert await scene.gateway.ask("hi", key_of("ann"), channel="http", chat="ann") == "to you alone"
+        assert await scene.ask("hi", key_of("ann"), channel="http", chat="ann") == "to you alone"
         await scene.say("and now?")
         await scene.contents(1)
         _, found = await client.ask("GET", "/api/replies?chat=ann")

@@ -102,7 +102,7 @@ async def test_beat_that_fails_is_logged_and_the_next_comes(
         await scene.settled()
         await clock.advance(2 * HALF_HOUR, scene)
         assert await scene.sent() == ["hello", "dry"]
-    assert "The heartbeat failed, and isn't made up" in caplog.text
+    assert "The heartbeat failed; it isn't repeated" in caplog.text
 
 
 async def test_beat_is_one_message_though_two_processes_beat(postgres_url: str, tasks: Path) -> None:

@@ -177,7 +177,7 @@ async def test_undo_takes_back_the_words_and_the_files_that_nobody_changed_since
             "Undone: write a and b\nNot touched, because they were changed since: a"
         )
         assert {path.name: path.read_text() for path in project.iterdir()} == {"a": "mine"}
-        again = await scene.gateway.handle(LedgerTurn(Claim("", 1, await as_queued(scene, "/undo"), 2, 0, 1)))
+        again = await scene.gateway.runner.run(LedgerTurn(Claim("", 1, await as_queued(scene, "/undo"), 2, 0, 1)))
         assert again, "after a crash it isn't done twice"
         await scene.say("which word?")
         await scene.contents(4)

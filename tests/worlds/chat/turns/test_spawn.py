@@ -168,7 +168,7 @@ async def test_stop_all_stops_no_chat_of_a_name_like_a_subagents(serve: Serve) -
         await scene.say("count", "ann~bob")
         await forever.begun.wait()
         await scene.say("/stop all")
-        assert "Nothing runs here" in (await scene.contents(1))[0]
+        assert "Nothing is running here" in (await scene.contents(1))[0]
         await scene.say("/stop", "ann~bob")
 
 

@@ -26,9 +26,16 @@ from denizen.messages import (
 )
 from denizen.ports import Schema
 from denizen.text.documents import attached_document, attached_picture
+from denizen.worlds.chat.http.answer import answer
+from denizen.worlds.chat.http.conversation import (
+    AnswerPieces,
+    ConversationItem,
+    ConversationRequest,
+    FinalAnswer,
+    Thought,
+)
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import event_stream
-from denizen.worlds.chat.http.turns import ConversationRequest, FinalAnswer, Said, Thought, answer
 
 MODEL = "denizen"
 """The name under which clients ask the agent; others do, too."""
@@ -228,7 +235,7 @@ def arguments(text: str) -> dict[str, Any]:
         raise Refused(400, f"The arguments of a call must be a JSON object: {error}.") from error
 
 
-async def last(pieces: Any) -> FinalAnswer:
+async def last(pieces: AnswerPieces) -> FinalAnswer:
     """The reply alone."""
     found = FinalAnswer(text="")
     async for piece in pieces:
@@ -237,8 +244,8 @@ async def last(pieces: Any) -> FinalAnswer:
     return found
 
 
-def _said(messages: Sequence[ChatMessage]) -> list[Said]:
-    said: list[Said] = []
+def _said(messages: Sequence[ChatMessage]) -> list[ConversationItem]:
+    said: list[ConversationItem] = []
     names: dict[str, str] = {}
     for message in messages:
         if message.role == "user":
@@ -322,7 +329,7 @@ def _calls(calls: Sequence[ToolCall]) -> dict[str, Any]:
 
 
 def _finish(reply: FinalAnswer) -> str:
-    return "tool_calls" if reply.calls else "length" if reply.cut else "stop"
+    return "tool_calls" if reply.calls else "length" if reply.is_cut else "stop"
 
 
 def _usage(usage: Usage) -> dict[str, int]:

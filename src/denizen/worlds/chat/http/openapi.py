@@ -10,11 +10,11 @@ from aiohttp import hdrs, web
 from denizen.worlds.chat.http.access import OPEN_ROUTES
 from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
+from denizen.worlds.chat.http.conversation import MESSAGE_HEADER, SESSION_HEADER
 from denizen.worlds.chat.http.events import get_events
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
 from denizen.worlds.chat.http.sessions import PAGE, get_session, get_sessions
-from denizen.worlds.chat.http.turns import MESSAGE_HEADER, SESSION_HEADER
 
 
 class ErrorDetail(msgspec.Struct):

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from denizen.entries import SystemEntry
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.worlds.chat.http.answer import answer
 from denizen.worlds.chat.http.completions import (
     MAX_CONVERSATION_BYTES,
     MODEL,
@@ -24,9 +25,15 @@ from denizen.worlds.chat.http.completions import (
     schema,
     words,
 )
+from denizen.worlds.chat.http.conversation import (
+    SESSION_HEADER,
+    ConversationItem,
+    ConversationRequest,
+    FinalAnswer,
+    Thought,
+)
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import SseResponse, event_stream
-from denizen.worlds.chat.http.turns import SESSION_HEADER, ConversationRequest, FinalAnswer, Said, Thought, answer
 
 
 class ResponseItem(msgspec.Struct):
@@ -157,11 +164,11 @@ async def _send(stream: SseResponse, response: dict[str, Any]) -> None:
             await send("function_call_arguments.delta", **at, delta=item["arguments"])
             await send("function_call_arguments.done", **at, name=item["name"], arguments=item["arguments"])
             await end(at, item)
-        await send("incomplete" if piece.cut else "completed", response=_completed(response, piece, output))
+        await send("incomplete" if piece.is_cut else "completed", response=_completed(response, piece, output))
 
 
 def _completed(response: dict[str, Any], reply: FinalAnswer, output: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}} if reply.cut else {}
+    ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}} if reply.is_cut else {}
     return {**response, "status": "completed", "output": output, "usage": _usage(reply.usage), **ended}
 
 
@@ -211,9 +218,9 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _said(given: str | Sequence[ResponseItem]) -> list[Said]:
+def _said(given: str | Sequence[ResponseItem]) -> list[ConversationItem]:
     """The conversation; calls belong to the assistant's message before them."""
-    said: list[Said] = []
+    said: list[ConversationItem] = []
     for item in [ResponseItem(content=given)] if isinstance(given, str) else given:
         match item.type, item.role:
             case "function_call", _:

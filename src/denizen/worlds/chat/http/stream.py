@@ -9,8 +9,8 @@ import msgspec
 from aiohttp import web
 
 from denizen.events import Withdrawn
+from denizen.worlds.chat.http.conversation import AnswerPieces, FinalAnswer, Thought
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, failure
-from denizen.worlds.chat.http.turns import FinalAnswer, Pieces, Thought
 
 WITHDRAWN = "The answer broke off, and the agent began it anew. Ask without `stream`, or again."
 
@@ -19,7 +19,7 @@ KEEPALIVE_S = 15.0
 
 
 @asynccontextmanager
-async def event_stream(request: web.Request, pieces: Pieces) -> AsyncGenerator["SseResponse"]:
+async def event_stream(request: web.Request, pieces: AnswerPieces) -> AsyncGenerator["SseResponse"]:
     """A stream about `pieces`. What fails before it has begun is a plain refusal, what fails later an event."""
     stream = SseResponse(request, pieces)
     comments = asyncio.create_task(stream.fill_silence())
@@ -42,7 +42,7 @@ async def event_stream(request: web.Request, pieces: Pieces) -> AsyncGenerator["
 class SseResponse:
     """Server-sent events about `pieces`."""
 
-    def __init__(self, request: web.Request, pieces: Pieces) -> None:
+    def __init__(self, request: web.Request, pieces: AnswerPieces) -> None:
         self.response = web.StreamResponse(
             headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
         )

@@ -107,6 +107,7 @@ def reply_to(message: InboundMessage, text: str, heard: Sequence[str] = ()) -> O
         *(message.channel, message.chat, text, message.session_key, message.id),
         metadata=metadata,
         id=reply_id(message.id),
+        send=ReplyOptions.of(message).send_response,
     )
 
 
@@ -176,8 +177,7 @@ def put_command(
         words = "Approved." if given.allow else "Denied."
     else:
         return True
-    reply = replace(reply_to(message, words), send=ReplyOptions.of(message).send_response)
-    add_outbound(db, reply)
+    add_outbound(db, reply_to(message, words))
     return True
 
 

@@ -1,4 +1,4 @@
-"""How one message is answered: with what its turn begins, and what is sent of what it comes to."""
+"""How a message is answered: what its turn begins with, and what is sent when it ends."""
 
 from collections.abc import Sequence
 
@@ -15,53 +15,51 @@ Attachment = Image | Document
 
 
 class ReplyOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How one message is answered.
+    """How a message is answered.
 
-    Without `history` the model sees nothing of earlier turns; `default_response` stands in for an empty reply; without
-    `send_response` the reply is kept for whoever asked; without `enable_summary` the turn is no reason to summarise the
-    session.
+    Without `history` the model sees nothing of earlier turns. Without `send_response` the reply is kept in the ledger,
+    for the program that asked. Without `enable_summary` the session isn't summarised after the turn.
     """
 
     history: bool = True
-    default_response: str = DEFAULT_RESPONSE
     send_response: bool = True
     enable_summary: bool = True
 
     @classmethod
     def of(cls, message: InboundMessage) -> "ReplyOptions":
-        """Those that a message came with."""
+        """The options of a message."""
         return msgspec.convert(message.metadata.get(_RUN, {}), cls)
 
     def put_in(self, message: InboundMessage) -> InboundMessage:
-        """The message, to be answered so."""
+        """The message with these options."""
         metadata = {**message.metadata, _RUN: msgspec.to_builtins(self)}
         return msgspec.structs.replace(message, metadata=metadata)
 
 
 def with_attachments(message: InboundMessage, attached: Sequence[Attachment]) -> InboundMessage:
-    """The message, with pictures and documents for the model to see."""
+    """The message with pictures and documents for the model."""
     if not attached:
         return message
     return msgspec.structs.replace(message, metadata={**message.metadata, _ATTACHED: msgspec.to_builtins(attached)})
 
 
 def has_attachments(message: InboundMessage) -> bool:
-    """Whether there is more to it than words."""
+    """Whether the message is more than text."""
     return bool(message.media or message.metadata.get(_ATTACHED))
 
 
 def parts_of(message: InboundMessage) -> list[UserPart]:
-    """What the model sees of a message."""
+    """The parts of a message that the model sees."""
     words = "\n".join((message.content, *(f"[attached: {each}]" for each in message.media)))
     attached = msgspec.convert(message.metadata.get(_ATTACHED, []), list[Attachment])
     text = [Text(words)] if words or not attached else []
     return [*text, *attached]
 
 
-def reply_text(result: RunResult, default: str = DEFAULT_RESPONSE) -> str:
-    """The words of a turn's reply, or those that stand in for them."""
+def reply_text(result: RunResult) -> str:
+    """The text of a turn's reply; for an empty one its error, or `DEFAULT_RESPONSE`."""
     if result.reply.strip():
         return result.reply
     if result.stop_reason == "cancelled":
         return "Stopped."
-    return default if result.error in {"", EMPTY} else result.error
+    return DEFAULT_RESPONSE if result.error in {"", EMPTY} else result.error

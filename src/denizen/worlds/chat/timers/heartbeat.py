@@ -17,6 +17,7 @@ from denizen.sessions import SessionKey
 from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database, sleep_until
+from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 from denizen.worlds.chat.settings import HeartbeatSettings
 
 BEAT = "denizen.heartbeat"
@@ -80,9 +81,10 @@ class Heartbeat:
             "words are sent to them."
         )
         metadata = {BEAT: True, ledger.ORIGIN: ledger.origin_of(_KEY, channel, chat)}
+        options = ReplyOptions(history=self._settings.history, enable_summary=False)
         where = (channel, chat) if channel and chat else (CHANNEL, "log")
         message = InboundMessage(*where, CHANNEL, text, _KEY, metadata=metadata, id=f"{CHANNEL}:{at:%Y-%m-%dT%H:%MZ}")
-        if await self._database.persist(partial(_put, message=message)):
+        if await self._database.persist(partial(_put, message=options.put_in(message))):
             self._database.ring()
 
 

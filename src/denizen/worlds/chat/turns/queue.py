@@ -29,9 +29,10 @@ from denizen.worlds.chat.ledger.ledger import ArrivedControl, Claim, LedgerConne
 from denizen.worlds.chat.ledger.outbound import OutboxState
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 from denizen.worlds.chat.settings import WhenBusy
+from denizen.worlds.chat.turns import spawn
 
-Said = OutboundMessage | InboundMessage | None
-"""What a turn comes to: a message to a chat, one to another session, or nothing."""
+Sent = OutboundMessage | InboundMessage | None
+"""A turn's outcome: a message to a chat, one to another session, or nothing."""
 MAX_DEATHS = 25
 """How often the process may die over a message before it is given up."""
 MAX_RETRY_WAIT_S = 3600.0
@@ -79,11 +80,11 @@ class LedgerTurn:
 class LedgerQueue:
     """A `TurnQueue` in a database, which several of them may share.
 
-    A message is given up after `attempts` failures, with an `apology`, by default to its chat; the time before each
-    doubles from `retry_after` seconds. One whose session or ledger can't be had now waits, and hasn't failed. At most
-    `turns` run at once. `when_busy` says by channel what a message does whose session is busy. `explain` words a
-    failure; `on_reply` is told of each message whose turn ended here or waits, and of what it sent, `on_over` of the
-    state of each message whose turn ended here.
+    A message is given up with an apology after `attempts` failures; the delay before each attempt doubles from
+    `retry_after` seconds. One whose session or ledger isn't available now waits, and hasn't failed. At most `turns` run
+    at once. `when_busy` says by channel what a message does if its session is busy. `explain` words a failure;
+    `on_reply` gets each message whose turn ended or parked here, and what it sent, `on_over` the state of each message
+    whose turn ended here.
     """
 
     def __init__(
@@ -96,7 +97,6 @@ class LedgerQueue:
         turns: int = 64,
         when_busy: Mapping[str, WhenBusy] | None = None,
         explain: Callable[[Exception], str] = str,
-        apology: Callable[[InboundMessage, str], Said] = outbound.apology,
         on_reply: Callable[[OutboundMessage | InboundMessage], None] = lambda _: None,
         on_over: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -107,7 +107,6 @@ class LedgerQueue:
         self._turns = turns
         self._when_busy = when_busy or {}
         self._explain = explain
-        self._apology = apology
         self._on_reply = on_reply
         self._on_over = on_over
         self._worker: TurnClaimer | None = None
@@ -225,42 +224,44 @@ class LedgerQueue:
             _log.info("Message %s waits: %s", message.id, error)
             due = self._clock.now().timestamp() + HELD_RETRY_S
             await self._settle(message, lambda db: ledger.retry(db, claim, heard, due, failed=False))
-            return
         except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
-            why, failures = whole_characters(self._explain(error)), claim.failures + 1
-            is_final = isinstance(error, ModelError) and error.refuses_content
-            if failures < self._attempts and claim.deaths < MAX_DEATHS and not is_final:
-                _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
-                due = self._clock.now().timestamp() + self._retries.after(failures)
-                await self._settle(message, lambda db: ledger.retry(db, claim, heard, due))
+            await self._fail(turn, error)
+        else:
+            if isinstance(outcome, Parked):
+                parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
+                until = parked.until.timestamp() if parked.until else float("inf")
+                await self._settle(message, lambda db: ledger.park(db, claim, heard, until), parked.question)
                 return
-            _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
-            sent = _also(self._apology(message, why), heard)
-            state: OutboxState = "failed" if message.channel in outbound.POLLED else "pending"
-            if not ReplyOptions.of(message).send_response:
-                state = "kept"
-            give_up = partial(ledger.finish, turn=claim, heard=heard, state="failed", reason=why)
-            await self._settle(message, give_up, sent, state, over="failed")
+            end = partial(ledger.finish, turn=claim, heard=heard, state="done")
+            await self._settle(message, end, _also(outcome, heard), over="done")
+
+    async def _fail(self, turn: LedgerTurn, error: Exception) -> None:
+        """Have a message tried again later, or give it up."""
+        claim, message, heard = turn.claim, turn.message, turn.heard
+        why, failures = whole_characters(self._explain(error)), claim.failures + 1
+        is_final = isinstance(error, ModelError) and error.refuses_content
+        if failures < self._attempts and claim.deaths < MAX_DEATHS and not is_final:
+            _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
+            due = self._clock.now().timestamp() + self._retries.after(failures)
+            await self._settle(message, lambda db: ledger.retry(db, claim, heard, due))
             return
-        if isinstance(outcome, Parked):
-            parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
-            until = parked.until.timestamp() if parked.until else float("inf")
-            await self._settle(message, lambda db: ledger.park(db, claim, heard, until), parked.question)
-            return
-        end = partial(ledger.finish, turn=claim, heard=heard, state="done")
-        await self._settle(message, end, _also(outcome, heard), over="done")
+        _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
+        apology = _also(spawn.apology(message, why), heard)
+        is_fetched = message.channel in outbound.POLLED and ReplyOptions.of(message).send_response
+        give_up = partial(ledger.finish, turn=claim, heard=heard, state="failed", reason=why)
+        await self._settle(message, give_up, apology, "failed" if is_fetched else None, over="failed")
 
     async def _settle(
         self,
         message: InboundMessage,
         leave: Callable[[LedgerConnection], bool],
-        sent: Said = None,
+        sent: Sent = None,
         state: OutboxState | None = None,
         over: str = "",
     ) -> None:
-        """Write what the turn came to, and what it sends, in one transaction, unless the worker has lost it.
+        """Write the turn's end and what it sends in one transaction, unless the worker has lost the turn.
 
-        Whoever is to be told is told, with the state in which its message is `over`, even where the worker stops.
+        Listeners hear of it, with the state in which its message is `over`, even if the worker stops.
         """
 
         def settle(db: LedgerConnection) -> bool:
@@ -272,20 +273,20 @@ class LedgerQueue:
                 outbound.add_outbound(db, sent, state)
             return True
 
-        def tell(settled: bool) -> None:
+        def report(settled: bool) -> None:
             if not settled:
                 return
-            self._on_reply(message)  # who waits for it may wait in another chat than its question goes to
+            self._on_reply(message)  # its question may go to another chat than the one that waits for the reply
             if isinstance(sent, OutboundMessage):
                 self._on_reply(sent)
             if over:
                 self._on_over(over)
 
-        await self._database.persist(settle, tell, session_key=message.session_key)
+        await self._database.persist(settle, report, session_key=message.session_key)
 
 
-def _also(reply: Said, heard: Sequence[ArrivedControl]) -> Said:
-    """The reply, if it is one: it answers the messages that its turn heard, too."""
+def _also(reply: Sent, heard: Sequence[ArrivedControl]) -> Sent:
+    """A reply, marked as the answer to the messages that its turn heard, too."""
     if not isinstance(reply, OutboundMessage):
         return reply
     also = [_message_id(said.control) for said in heard if said.message]
@@ -293,5 +294,5 @@ def _also(reply: Said, heard: Sequence[ArrivedControl]) -> Said:
 
 
 def _message_id(control: Control) -> str:
-    """The id of the message that was said by a control; empty: it was none."""
+    """The id of the message that became a control; empty if none did."""
     return control.id if isinstance(control, Steer | FollowUp | Interrupt) else ""

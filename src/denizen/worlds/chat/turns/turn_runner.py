@@ -14,7 +14,7 @@ from denizen.engine.session_state import IN_SIGHT, InSight, state_of
 from denizen.engine.turn import Start
 from denizen.entries import CompactionEntry, ParkedEntry, StateEntry, SystemEntry
 from denizen.errors import DenizenError, SessionUnavailable, ToolRefused
-from denizen.events import Compacted, Notice, Retry, RunEvent
+from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult
 from denizen.messages import UserMessage
 from denizen.ports import (
     Answer,
@@ -51,105 +51,100 @@ _log = logging.getLogger(__name__)
 
 
 class TurnRunner:
-    """Runs the turns of messages, and summarises their sessions after them; `listeners` hear what happens in them."""
+    """Runs the turns of messages, and summarises their sessions afterwards; `listeners` hear what happens."""
 
-    def __init__(
-        self,
-        agent: AgentHandle,
-        outbox: Outbox,
-        listeners: Listeners,
-        metrics: Metrics,
-        explain: Callable[[Exception], str],
-    ) -> None:
+    def __init__(self, agent: AgentHandle, outbox: Outbox, listeners: Listeners, metrics: Metrics) -> None:
         self.summaries = Summaries(self._keep_summary)
         self._agent = agent
         self._settings = agent.config.section("gateway", GatewaySettings)
         self._outbox = outbox
         self._listeners = listeners
         self._metrics = metrics
-        self._explain = explain
         self._open: dict[str, Session] = {}
         self._started = agent.record.clock.now()
-        self._telling: set[asyncio.Task[None]] = set()
+        self._notices: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
-        """End the summaries that run, and wait for what is being told."""
+        """Cancel the summaries, and wait for the notices that are being sent."""
         await self.summaries.close()
-        await asyncio.gather(*self._telling)
+        await asyncio.gather(*self._notices)
+
+    def explain(self, error: Exception) -> str:
+        """The error in words, without secrets."""
+        text = str(error) if isinstance(error, DenizenError) else f"{type(error).__name__}: {error}"
+        return self._agent.record.redact(text)
 
     async def run(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
-        """Run the turn of a message: its reply, a subagent's report, or the question that it waits with."""
-        message, run = turn.message, ReplyOptions.of(turn.message)
-        async with self._opened(message.session_key) as session:
-            if message.channel == ledger.SYSTEM:
-                await _keep(session, message)
-                return None
-            if spawned := spawn.spawned_by(message):
-                return await self._work(turn, session, spawned)
-            if commands.QUEUED in message.metadata:
-                words = self._agent.record.redact(await commands.carry_out(self._agent, session, message))
-                return msgspec.structs.replace(outbound.reply_to(message, words), send=run.send_response)
-            tools, record = caller.offered(message), commands.record_for(self._agent, session)
-            stream = self._listeners.hear(message)
-            host = _TurnHost(turn, self._emit, stream=stream)
-            if tools and turn.attempt > 1:
-                host.waiting = await caller.keep_results(session, turn.controls(), tools)
-            is_beat = BEAT in message.metadata
-            try:
-                start = await self._start(message, session)
-            except ToolRefused as why:
-                return msgspec.structs.replace(outbound.reply_to(message, self._explain(why)), send=run.send_response)
-            try:
-                result = await run_turn(
-                    caller.with_tools(record, tools),
-                    session,
-                    start,
-                    host,
-                    TurnOptions(
-                        stream=stream,
-                        read_only=self._agent.read_only,
-                        channel=message.channel,
-                        chat=message.chat,
-                        history=self._settings.heartbeat.history if is_beat else run.history,
-                        prompt_since=self._started,
-                        resumes=True,
-                    ),
-                )
-            except DenizenError as error:
-                if not is_beat:
-                    raise
-                _log.error("The heartbeat failed, and isn't made up: %s", self._explain(error))
-                return None
-            message = self._with_sight(message, session)
-            question = question_of(session.entries) if result.stop_reason == "parked" else None
-            if run.enable_summary and not question and not is_beat:
-                self.summaries.after_turn(record, session)
-        if question:
-            return ParkedTurn(self._question(message, question), question.until)
-        if is_beat and not has_answered(result):
-            return reply_of(message, result)
-        heard = [each.id for each in result.messages if isinstance(each, UserMessage) and each.id]
-        reply = outbound.reply_to(message, reply_text(result, run.default_response), heard)
-        return msgspec.structs.replace(reply, send=run.send_response and not has_answered(result))
+        """Run the turn of a message, and return what to write: a reply, a subagent's report, or a question."""
+        try:
+            async with self._opened(turn.message.session_key) as session:
+                return await self._run(turn, session)
+        finally:
+            await self._listeners.flush()  # listeners hear all of a turn before they hear that it is over
+
+    async def _run(self, turn: QueuedTurn, session: Session) -> OutboundMessage | InboundMessage | Parked | None:
+        message = turn.message
+        if message.channel == ledger.SYSTEM:
+            await _keep(session, message)
+            return None
+        if spawned := spawn.spawned_by(message):
+            return await self._run_subagent(turn, session, spawned)
+        if commands.QUEUED in message.metadata:
+            words = await commands.carry_out(self._agent, session, message)
+            return outbound.reply_to(message, self._agent.record.redact(words))
+        try:
+            result = await self._run_agent(turn, session)
+        except ToolRefused as error:
+            return outbound.reply_to(message, self.explain(error))
+        except DenizenError as error:
+            if BEAT not in message.metadata:
+                raise
+            _log.error("The heartbeat failed; it isn't repeated: %s", self.explain(error))
+            return None
+        message = self._with_sight(message, session)
+        if result.stop_reason == "parked" and (question := question_of(session.entries)):
+            return self._parked(message, question)
+        if ReplyOptions.of(message).enable_summary:
+            self.summaries.after_turn(commands.record_for(self._agent, session), session)
+        return _reply(message, result)
+
+    async def _run_agent(self, turn: QueuedTurn, session: Session) -> RunResult:
+        """Have the agent answer the message. Raises ToolRefused for a server's prompt that isn't available."""
+        message, tools = turn.message, caller.offered(turn.message)
+        record = caller.with_tools(commands.record_for(self._agent, session), tools)
+        stream = self._listeners.hear(message)
+        host = _TurnHost(turn, self._emit, stream=stream)
+        if tools and turn.attempt > 1:
+            host.waiting = await caller.keep_results(session, turn.controls(), tools)
+        options = TurnOptions(
+            stream=stream,
+            read_only=self._agent.read_only,
+            channel=message.channel,
+            chat=message.chat,
+            history=ReplyOptions.of(message).history,
+            prompt_since=self._started,
+            resumes=True,
+        )
+        return await run_turn(record, session, await self._start(message, session), host, options)
 
     async def _start(self, message: InboundMessage, session: Session) -> Start:
-        """What a message begins its turn with. Raises ToolRefused where it says a server's prompt that there isn't."""
         if BEAT in message.metadata:
             return start_of(message, session.entries)
         prompt = await prompt_said(self._agent, session, message.content, message.id)
         return UserMessage([*parts_of(message), *prompt], message.id)
 
-    async def _work(self, turn: QueuedTurn, session: Session, spawned: spawn.Spawned) -> InboundMessage | Parked:
-        """Run a subagent's turn: its report to the session that it works for."""
+    async def _run_subagent(
+        self, turn: QueuedTurn, session: Session, spawned: spawn.Spawned
+    ) -> InboundMessage | Parked:
         message, host = turn.message, _TurnHost(turn, self._emit, stream=False)
         record, read_only = self._agent.record, self._agent.read_only
         result = await spawn.work(record, session, message, spawned, host, stop=host.stop, read_only=read_only)
         if result.details.get("stop_reason") == "parked" and (question := question_of(session.entries)):
-            return ParkedTurn(self._question(self._with_sight(message, session), question), question.until)
+            return self._parked(self._with_sight(message, session), question)
         return spawn.report(message, spawned, result)
 
     def _with_sight(self, message: InboundMessage, session: Session) -> InboundMessage:
-        """The message, with what its turn has in sight where the turn's words are kept in another session, too."""
+        """The message, marked with what its turn has in sight if another session keeps the turn's words, too."""
         if ledger.ORIGIN not in message.metadata and not self._settings.owner:
             return message
         seen = msgspec.to_builtins(InSight.of(state_of(self._agent.record, session).in_sight))
@@ -181,52 +176,52 @@ class TurnRunner:
         if isinstance(entry, CompactionEntry):
             self._listeners.tell(TurnEvent(key, "", 0, 0, 0, Compacted(entry.old_count, entry.new_count)))
 
-    def _question(self, message: InboundMessage, parked: ParkedEntry) -> OutboundMessage:
-        """What the owner is asked; of a call that the caller runs, nothing is sent."""
+    def _parked(self, message: InboundMessage, parked: ParkedEntry) -> ParkedTurn:
+        """A turn that waits, and its question to the owner; a call that the caller runs sends nothing."""
         if parked.question == caller.CALLER_RUNS:
-            kept = outbound.reply_to(message, "")
-            return msgspec.structs.replace(kept, id=f"{message.id}:call:{parked.call_id}", send=False)
+            call_id = f"{message.id}:call:{parked.call_id}"
+            kept = msgspec.structs.replace(outbound.reply_to(message, ""), id=call_id, send=False)
+            return ParkedTurn(kept, parked.until)
         owner, _, chat = self._settings.owner.partition(":")
-        values = [msgspec.json.encode(value).decode() for value in parked.args.values()]
-        is_whole = "…" not in parked.question and all(value in parked.question for value in values)
-        call = "" if is_whole else f"\n{parked.name} {all_arguments(parked.args)}"
-        origin = ledger.origin_of(message.session_key, message.channel, message.chat)
-        is_persons = ledger.ORIGIN not in message.metadata and "~" not in parked.call_id  # no subagent's, cron's …
-        return OutboundMessage(
+        metadata = {
+            questions.CALL: parked.call_id,
+            questions.ASKED_AT: self._agent.record.clock.now().timestamp(),
+            questions.ANSWERED_BY: _answered_by(message, parked),
+        }
+        if ledger.IN_SIGHT in message.metadata:
+            metadata[ledger.IN_SIGHT] = message.metadata[ledger.IN_SIGHT]
+        if owner or ledger.ORIGIN in message.metadata:
+            metadata[ledger.ORIGIN] = ledger.origin_of(message.session_key, message.channel, message.chat)
+        question = OutboundMessage(
             owner or message.channel,
             chat or message.chat,
-            self._agent.record.redact(f"{parked.question}{call}"),
+            self._agent.record.redact(_question_text(parked)),
             message.session_key,
             message.id,
-            metadata={
-                questions.CALL: parked.call_id,
-                questions.ASKED_AT: self._agent.record.clock.now().timestamp(),
-                questions.ANSWERED_BY: f"{message.channel}:{message.sender}" if is_persons else "",
-                **{name: seen for name, seen in message.metadata.items() if name == ledger.IN_SIGHT},
-                **({ledger.ORIGIN: origin} if owner or ledger.ORIGIN in message.metadata else {}),
-            },
+            metadata=metadata,
             id=questions.question_id(message, parked.call_id),
         )
+        return ParkedTurn(question, parked.until)
 
-    def _emit(self, message: InboundMessage, told: TurnEvent) -> None:
-        event = told.event
+    def _emit(self, message: InboundMessage, heard: TurnEvent) -> None:
+        event = heard.event
         self._metrics.add(message.session_key, event)
-        self._listeners.tell(told)
+        self._listeners.tell(heard)
         if isinstance(event, Notice):
             level = logging.getLevelNamesMapping()[event.level.upper()]
             _log.log(level, "%s: %s", message.session_key, self._agent.record.redact(event.text))
-        waits_for_reply = ledger.ORIGIN not in message.metadata and ReplyOptions.of(message).send_response
-        if isinstance(event, Retry) and event.delay >= NOTICE_DELAY_S and waits_for_reply:
-            telling = asyncio.create_task(self._tell_chat(message, event))
-            self._telling.add(telling)
-            telling.add_done_callback(self._telling.discard)
+        awaits_reply = ledger.ORIGIN not in message.metadata and ReplyOptions.of(message).send_response
+        if isinstance(event, Retry) and event.delay >= NOTICE_DELAY_S and awaits_reply:
+            notice = asyncio.create_task(self._send_notice(message, event))
+            self._notices.add(notice)
+            notice.add_done_callback(self._notices.discard)
 
-    async def _tell_chat(self, message: InboundMessage, retry: Retry) -> None:
-        """Send word that the reply takes longer, once for a message."""
-        text = f"I can't answer yet, and keep trying. {retry.words}"
-        told = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{message.id}:retry")
+    async def _send_notice(self, message: InboundMessage, retry: Retry) -> None:
+        """Tell the chat that the reply takes longer, once for a message."""
+        text = f"I can't answer yet; I keep trying. {retry.words}"
+        notice = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{message.id}:retry")
         try:
-            await self._outbox.put(told)
+            await self._outbox.put(notice)
         except LedgerError as error:
             _log.error("%s", error)
 
@@ -268,3 +263,27 @@ async def _keep(session: Session, message: InboundMessage) -> None:
             await session.append(StateEntry(name=IN_SIGHT, value=seen))
         await session.append(SystemEntry(text=message.content, message_id=message.id))
     _log.info("Kept for %s, from %s: %s", message.session_key, message.sender, message.content.partition("\n")[0][:200])
+
+
+def _reply(message: InboundMessage, result: RunResult) -> OutboundMessage | None:
+    """What a turn sends, if anything: a beat may have nothing to say, and the `message` tool may have said it."""
+    is_answered = has_answered(result)
+    if BEAT in message.metadata and not is_answered:
+        return reply_of(message, result)
+    heard = [each.id for each in result.messages if isinstance(each, UserMessage) and each.id]
+    reply = outbound.reply_to(message, reply_text(result), heard)
+    return msgspec.structs.replace(reply, send=False) if is_answered else reply
+
+
+def _question_text(parked: ParkedEntry) -> str:
+    """The question, and the whole call if the question doesn't show all of it."""
+    values = [msgspec.json.encode(value).decode() for value in parked.args.values()]
+    if "…" not in parked.question and all(value in parked.question for value in values):
+        return parked.question
+    return f"{parked.question}\n{parked.name} {all_arguments(parked.args)}"
+
+
+def _answered_by(message: InboundMessage, parked: ParkedEntry) -> str:
+    """Who may answer besides the owner; nobody if it is a subagent's question, a cron job's or a beat's."""
+    is_persons = ledger.ORIGIN not in message.metadata and "~" not in parked.call_id
+    return f"{message.channel}:{message.sender}" if is_persons else ""
