@@ -291,13 +291,13 @@ async def test_a_session_that_waits_is_listed_as_parked_until_it_is_answered(age
     [
         ({"url": "file:///etc/passwd"}, "must begin with http:// or https://"),
         ({"url": "the docs"}, "must begin with http:// or https://"),
-        ({"url": "http://[::1"}, "is not an address of the web"),
+        ({"url": "http://[::1"}, "isn't a web address"),
         ({"url": "http://127.0.0.1:8080/"}, "not a public address"),
         ({"url": "http://10.1.2.3/"}, "not a public address"),
         ({"url": "http://[::ffff:169.254.169.254]/"}, "not a public address"),
-        ({"url": "http://2130706433/"}, "not a usual way to write an address"),
+        ({"url": "http://2130706433/"}, "a standard way to write an IP address"),
         ({"url": "http://localhost:3000/"}, "not a public address"),
-        ({"url": "https://ann:pw@example.org/"}, "a name or a password in it"),
+        ({"url": "https://ann:pw@example.org/"}, "with a user name or password"),
         ({"uri": "https://example.org/"}, "web_fetch"),
     ],
 )

@@ -94,7 +94,7 @@ async def test_where_both_changed_a_file_nothing_is_touched_and_the_model_is_tol
 async def test_a_label_of_another_session_is_refused(agent_that: Any, files: Path) -> None:
     await run_agent("go", agent=agent_that(KEEP), session_key="one")
     result = await run_agent("go", agent=agent_that(put("a", "2"), BACK), session_key="two")
-    assert "there is no checkpoint 'green' in this session" in results(result)[-1].text
+    assert "this session has no checkpoint 'green'" in results(result)[-1].text
     assert (files / "a").read_text() == "2"
 
 

@@ -197,7 +197,7 @@ async def test_a_miss_with_line_numbers_in_it_says_so(workspace: Path, call: Cal
         ("", "x", "`old` is empty"),
         ("x", "x", "nothing to do"),
         ("x\n", "x\r\n", "nothing to do"),
-        ("if  x:", "if x:", "like `new` already"),
+        ("if  x:", "if x:", "already like `new`"),
     ],
 )
 async def test_an_edit_that_would_change_nothing_is_refused(

@@ -286,7 +286,7 @@ async def test_a_command_line_that_is_none_is_refused(git: Git) -> None:
 
 @pytest.mark.parametrize("args", ["log --oneline | head", "diff 2>/dev/null", "status && git log"])
 async def test_a_command_line_for_a_shell_is_refused(git: Git, args: str) -> None:
-    with pytest.raises(ToolRefused, match=r"without a shell, which would know .*; leave it out, or use bash"):
+    with pytest.raises(ToolRefused, match=r"without a shell here, so .* has no meaning; leave it out, or use bash"):
         await git(args)
 
 
@@ -332,7 +332,7 @@ async def test_data_that_is_borrowed_from_another_repository_is_not_read(
     if sandbox is not None:
         assert "canary" not in (await git("log -p --all")).text
         return
-    with pytest.raises(ToolRefused, match=f"{borrowed} leads out of the workspace, so git is not asked here"):
+    with pytest.raises(ToolRefused, match=f"{borrowed} leads out of the workspace, so git doesn't run here"):
         await git("log -p --all")
 
 
@@ -518,7 +518,7 @@ async def test_a_filter_that_cannot_be_taken_away_is_refused(git: Git, repositor
     attribute(repository, "*.txt filter=a=b")
     with (repository / ".git/config").open("a") as config:
         config.write(f'[filter "a=b"]\n\tclean = {evil}\n')
-    with pytest.raises(ToolRefused, match=r"names a program in a strange way: 'filter\.a=b\.clean'"):
+    with pytest.raises(ToolRefused, match=r"names a program in a setting with an unusual name: 'filter\.a=b\.clean'"):
         await git("status")
 
 

@@ -48,7 +48,7 @@ _ENVIRONMENT = {
 _MAX_ERROR_CHARS = 500
 """Characters of git's complaint that are shown."""
 _DISK_FULL = ("No space left on device", "Out of diskspace", "Disk quota exceeded")
-"""What git says when there is no room, in its several places."""
+"""Git's words when the disk is full."""
 _LOCK_TIMEOUT_S = 60.0
 """How long another process may hold the repository."""
 _LOCK_POLL_S = 0.02
@@ -64,7 +64,7 @@ class GitError(DenizenError):
         advice = (
             "Free some space and try again; the checkpoints that were made are safe."
             if self.disk_full
-            else "If it doesn't go away: move that folder elsewhere, and checkpoints begin anew."
+            else "If it doesn't go away: move that folder elsewhere, and checkpoints start afresh."
         )
         super().__init__(f"git {command} failed on the checkpoints in {folder}: {said}. {advice}")
 

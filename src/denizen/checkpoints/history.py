@@ -1,4 +1,4 @@
-"""What snapshots there are, a commit without parents and a numbered ref for each; and what differs between them."""
+"""The list of snapshots, each a commit without parents and a numbered ref; and the differences between them."""
 
 import contextlib
 import json
@@ -87,7 +87,7 @@ def find(snapshots: Sequence[Snapshot], name: str) -> Snapshot:
         raise DenizenError(f"Several checkpoints begin with {name}: give more of its id.")
     for found in (*exact, *labelled, *begun.values()):
         return found
-    raise DenizenError(f"There is no checkpoint {name}; `denizen checkpoints list` shows those that there are.")
+    raise DenizenError(f"There is no checkpoint {name}; `denizen checkpoints list` shows the available ones.")
 
 
 async def record(git: Git, snapshot: Snapshot, *, previous: str) -> Snapshot:
@@ -180,7 +180,7 @@ async def changed_paths(git: Git, pairs: Sequence[tuple[str, str]]) -> list[Sequ
 
 
 async def difference(git: Git, old: str, new: str) -> Difference:
-    """What differs, for people: paths as the workspace has them."""
+    """The differences for people: paths relative to the workspace."""
     command = ("diff-tree", "-r", *_relative(git))
     paths = await git.items(*command, "-z", "--name-only", "--no-renames", old, new)
     text = await git.run(*command, "-p", "--find-renames", "--no-ext-diff", "--no-textconv", old, new)

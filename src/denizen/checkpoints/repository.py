@@ -26,7 +26,7 @@ _BY_PRODUCTS = (
     *("__pycache__/", "*.py[cod]", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/", "*.egg-info/"),
     *(".tox/", ".nox/", ".venv/", "node_modules/", ".gradle/", ".DS_Store"),
 )
-"""What programs leave behind and nobody writes: never kept, unless the project's repository tracks it."""
+"""By-products of programs: never kept, unless the project's repository tracks them."""
 
 
 @contextlib.asynccontextmanager
@@ -129,7 +129,7 @@ async def _include_tracked(git: Git, project: Path, private: Sequence[Path]) -> 
 
 
 def _read(file: Path) -> bytes:
-    """A small file; empty where there is none, or it can't be read."""
+    """A small file; empty if there is none, or it can't be read."""
     with contextlib.suppress(OSError, ValueError):
         return read_file(file, _MAX_PATTERN_BYTES) or b""
     return b""

@@ -39,7 +39,7 @@ class PathBlocked(DenizenError):
 async def plan_restore(
     git: Git, wanted: str, *, expected: str = "", scope: Collection[str] = ()
 ) -> Sequence[PathChange]:
-    """What must change in the files as they are staged to have the tree `wanted`, within `scope`.
+    """The changes that turn the staged files into the tree `wanted`, within `scope`.
 
     With `expected` it is the change from that tree to the wanted one that is made, so that other changes stay. Raises
     Conflict for files that are as in neither.
@@ -88,7 +88,7 @@ async def carry_out(git: Git, plan: Sequence[PathChange]) -> None:
         except (OSError, GitError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise DenizenError(
-                f"Not restored: {git.root} can't take the files. See that there is room and that you may write "
+                f"Not restored: {git.root} can't take the files. Check for free space and write permission "
                 f"there. Nothing was changed. ({reason})"
             ) from error
         await run_to_completion(asyncio.to_thread(_move_all, git.root, git.root / git.within, plan))
@@ -181,7 +181,7 @@ async def _ignored(git: Git, tree: str, paths: Sequence[str]) -> set[str]:
 
 
 def _in_the_way(root: Path, path: str, leaving: set[str]) -> Iterator[str]:
-    """What must go before there can be a file at `path`, and won't."""
+    """Entries that must go before there can be a file at `path`, and that restoring won't remove."""
     for above in reversed(PurePosixPath(path).parents[:-1]):
         mode = _mode(root / above)
         if not stat.S_ISDIR(mode):
@@ -196,7 +196,7 @@ def _in_the_way(root: Path, path: str, leaving: set[str]) -> Iterator[str]:
 
 
 def _files(folder: Path, path: str) -> Iterator[str]:
-    """What is in a folder, at any depth, but for folders."""
+    """The entries of a folder at any depth, except folders."""
     for entry in os.scandir(folder):
         below = f"{path}/{entry.name}"
         if entry.is_dir(follow_symlinks=False):
@@ -206,7 +206,7 @@ def _files(folder: Path, path: str) -> Iterator[str]:
 
 
 def _mode(path: Path) -> int:
-    """What kind of file is there; 0 for none."""
+    """The kind of file there; 0 for none."""
     try:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -67,7 +67,7 @@ class Shadow:
         for path in sorted(map(str, paths)):
             absolute = Path(os.path.normpath(self.workspace / path))
             if not absolute.is_relative_to(self.workspace):
-                raise DenizenError(f"{path} is outside of {self.workspace}: a checkpoint is about files in there.")
+                raise DenizenError(f"{path} is outside of {self.workspace}: a checkpoint covers only files in it.")
             if absolute != self.workspace:
                 scope.append(absolute.relative_to(self.workspace).as_posix())
         async with self.opened() as git:
@@ -94,7 +94,7 @@ class Shadow:
             return {git.shown(path) for old, new in trees for path in await path_changes(git, old, new)}
 
     async def ours_alone(self, done: CheckpointSpan) -> set[str]:
-        """The paths that the agent changed. Raises Conflict where somebody else changed one of them meanwhile."""
+        """The paths that the agent changed. Raises Conflict if somebody else changed one of them meanwhile."""
         ours = await self.touched(done.ours)
         if both := ours & await self.touched(done.theirs):
             raise Conflict(sorted(both))
@@ -105,7 +105,7 @@ class Shadow:
         return history.find(await self.list(), name)
 
     async def diff(self, old: str, new: str = "") -> Difference:
-        """What changed from one snapshot to another, or to the files as they are."""
+        """The changes from one snapshot to another, or to the current files."""
         async with self.opened() as git:
             known = await all_snapshots(git)
             if new:
@@ -131,7 +131,7 @@ class Shadow:
             return await self._restore(git, wanted, expected)
 
     async def preview(self, snapshot: str) -> RestorePreview:
-        """What restoring a snapshot would change."""
+        """The changes that restoring a snapshot would make."""
         async with self.opened() as git:
             wanted = history.find(await all_snapshots(git), snapshot)
             staged = await stage(git)
@@ -163,7 +163,7 @@ class Shadow:
             raise
 
     async def copy_in(self, folder: Path) -> Worktree | None:
-        """The copy that an earlier process made and left in a folder, not long ago; None where there is none."""
+        """The copy that an earlier process made and left in a folder, not long ago; None if there is none."""
         async with self.opened() as git:
             return reopen_copy(git, await all_snapshots(git), folder, self._clock.now())
 

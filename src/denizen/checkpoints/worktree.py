@@ -80,7 +80,7 @@ async def make_copy(git: Git, start: Snapshot, folder: Path) -> Worktree:
 
 
 def reopen_copy(git: Git, known: Sequence[Snapshot], folder: Path, now: datetime) -> Worktree | None:
-    """The copy that was made in `folder`; None where it isn't there or whole, is too old, or its snapshot is gone."""
+    """The copy that was made in `folder`; None if it isn't there or whole, is too old, or its snapshot is gone."""
     try:
         if folder.lstat().st_uid != os.getuid():  # somebody else's, where temporary files were cleared meanwhile
             return None

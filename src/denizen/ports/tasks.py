@@ -88,7 +88,7 @@ def plan_of(tasks: Iterable[Task]) -> Plan:
     if level:
         raise ToolRefused(f"a plan has {DEEPEST} levels at most; make the subtasks of the deepest one a list")
     if number > MOST_TASKS:
-        raise ToolRefused(f"a plan holds {MOST_TASKS} tasks, not {number}; make several small steps one")
+        raise ToolRefused(f"a plan holds {MOST_TASKS} tasks, not {number}; combine small steps")
     plan = Plan(tuple(_completed(tasks, "", {task.id for task in _walk(tasks)})))
     seen: set[str] = set()
     for task in plan:

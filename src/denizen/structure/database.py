@@ -1,4 +1,4 @@
-"""The SQLite file of an index: several processes may open it at once; a damaged or outdated one is made anew."""
+"""The SQLite file of an index: several processes may open it at once; a damaged or outdated one is replaced."""
 
 import os
 import sqlite3
@@ -49,7 +49,7 @@ _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def with_database(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
-    """What `work` returns with the open file; if that turns out damaged, it is made anew and the work done again.
+    """The result of `work` with the open file; a damaged file is replaced, and the work done again.
 
     Raises ToolRefused when the disk refuses, or another process writes for too long.
     """

@@ -1,4 +1,4 @@
-"""What belongs to a definition in the source: its range with comments and decorators, its name, signature and doc."""
+"""The parts of a definition in the source: its range with comments and decorators, its name, signature and doc."""
 
 import re
 from bisect import bisect_left

@@ -38,7 +38,7 @@ class SourceFile(NamedTuple):
 
 
 class IndexedFile(NamedTuple):
-    """What the index knows about a file. `problems` counts places that break the grammar; `note`: why it isn't parsed.
+    """The index's record of a file. `problems` counts places that break the grammar; `note`: why it isn't parsed.
 
     `generated`: the file says that a program made it.
     """
@@ -74,7 +74,7 @@ class Mention(NamedTuple):
 
 @dataclass(slots=True)
 class Refreshed:
-    """What a refresh did: files seen, parsed and removed; `whole`: it wasn't interrupted."""
+    """The counts of a refresh: files seen, parsed and removed; `whole`: it wasn't interrupted."""
 
     seen: int = 0
     parsed: int = 0
@@ -83,7 +83,7 @@ class Refreshed:
 
 
 def use_index(path: Path, work: "Callable[[Index], T]") -> T:
-    """What `work` returns with the index in the file `path` (`project_folder(home, workspace) / "index.db"`).
+    """The result of `work` with the index in the file `path` (`project_folder(home, workspace) / "index.db"`).
 
     The file is made if it is missing, damaged or of another version; `work` may then be called twice. Several
     processes may use it at once. Blocks: call it in a thread. Raises ToolRefused when the disk refuses.
@@ -236,7 +236,7 @@ _GENERATED = re.compile(
 
 
 def _entry(file: SourceFile) -> _Entry:
-    """What the index keeps of a file, or why it couldn't be parsed."""
+    """The index's data about a file, or why it couldn't be parsed."""
     language = language_of(file.path)
     if file.stamp[0] > MAX_BYTES:
         return file.path, file.stamp, language, 0, False, f"over {MAX_BYTES // 10**6} MB, not parsed", None

@@ -1,4 +1,4 @@
-"""What a source file defines and what it refers to."""
+"""Symbols that a source file defines, and its references to others."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -62,7 +62,7 @@ _idle: list[_Parser] = []
 
 
 def parsed(work: Callable[[bytes, str], T], source: bytes, language: str) -> T:
-    """What `work`, a module's function, returns for a text; what it raises is raised here.
+    """The result of `work`, a module's function, for a text; its exceptions are raised here.
 
     Blocks. Raises Unparsable if it takes too long or too much memory.
     """

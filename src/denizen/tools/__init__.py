@@ -1,4 +1,4 @@
-"""What the agent can do: `@tool`, and the tools that come with Denizen."""
+"""Tools of the agent: `@tool`, and those that come with Denizen."""
 
 from denizen.tools.function import FunctionTool, tool
 from denizen.tools.standard import default_tools, plugin_tools

@@ -23,10 +23,10 @@ _REFUSALS = (
     *("Device or resource busy", "EBUSY"),
     *("Network is unreachable", "Could not resolve", "name resolution", "EAI_AGAIN", "ENETUNREACH"),
 )
-"""What programs print when a sandbox refuses something."""
+"""Words that programs print when a sandbox refuses something."""
 _REFUSED = "[the sandbox may have refused something; what needs to be done outside can be `unsandboxed`]"
-_HELD = "[commands can't change {}: programs outside the sandbox, or later sessions, go by what it holds]"
-_LEFT = "[what it left in the background has ended with it; with a name as `background` it keeps running]"
+_HELD = "[commands can't change {}: programs outside the sandbox or later sessions use it]"
+_LEFT = "[its background processes ended with it; to keep one running, start it with a name as `background`]"
 
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 

@@ -87,7 +87,7 @@ def _edit_loosely(workspace: Workspace, source: LoadedFile, line_ends: LineEnds,
     span = begin, min(end if not adapted else end - 1, len(line_ends.text))
     edited = line_ends.replace([(span, "\n".join(adapted))])
     if edited == source.text:
-        raise ToolRefused(f"lines {first + 1}–{last} of {source.path} are like `new` already, but for white space")
+        raise ToolRefused(f"lines {first + 1}–{last} of {source.path} are already like `new` except for white space")
     where = f"lines {first + 1}–{last}" if last > first + 1 else f"line {last}"
     return _save(workspace, source, edited, f"{where}, found by ignoring white space:", show=True)
 

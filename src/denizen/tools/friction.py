@@ -50,7 +50,7 @@ class AnsweredCall:
 
     @property
     def went(self) -> Kind | None:
-        """What was wrong with it by itself; None: nothing."""
+        """The kind of trouble that it had by itself; None: no trouble."""
         if not self.result.is_error:
             return "cut_off" if _CUT.search(self.result.text) else None
         if {MISUSED, INVALID_JSON} & self.call.args.keys() or _WRONG.match(self.result.text):
@@ -88,7 +88,7 @@ class Friction:
 def friction(
     transcripts: Iterable[tuple[Sequence[AnyEntry], CallsOf]], schemas: Mapping[str, Schema]
 ) -> list[Friction]:
-    """What each tool's calls cost, those with most friction first.
+    """The friction of each tool's calls, the most first.
 
     A transcript comes with what reads the calls of its replies; `schemas` are those of the tools that there are now.
     One transcript is held at a time.
@@ -211,7 +211,7 @@ def proposals(tools: Iterable[Friction], schemas: Mapping[str, Schema]) -> list[
 
 
 def _corrected(tool: Friction, argument: str) -> tuple[Any, str]:
-    """What the argument was corrected to, where that happened often."""
+    """The value that the argument was often corrected to."""
     values = [each.after for each in tool.corrections if each.argument == argument and _is_plain(each.after)]
     if len(values) < MIN_CORRECTIONS or len(values) < MIN_CORRECTED_SHARE * tool.calls:
         return None, ""
@@ -223,7 +223,7 @@ def _corrected(tool: Friction, argument: str) -> tuple[Any, str]:
 
 
 def _given(tool: Friction, argument: str) -> tuple[Any, str]:
-    """What nearly every call gives."""
+    """The value that nearly every call gives."""
     values = [args[argument] for args in tool.args if _is_plain(args.get(argument))]
     if len(values) < MIN_GIVEN:
         return None, ""

@@ -46,7 +46,7 @@ class ToolParameter:
 class FunctionTool:
     """A tool made of `function`, which can still be called by itself; `awaited`: it is a coroutine function.
 
-    `context` names the parameter that gets the ToolContext; empty where none does.
+    `context` names the parameter that gets the ToolContext; empty if none does.
     """
 
     function: Callable[..., Any]
@@ -131,7 +131,7 @@ class FunctionTool:
 
 
 def result(text: str, **details: Any) -> ToolResult:
-    """What a tool function returns: text for the model, and details for the screen."""
+    """A tool function's result: text for the model, and details for the screen."""
     return ToolResult("", "", [Text(text)], details=details or None)
 
 

@@ -101,7 +101,7 @@ def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most
             status = await repository.run(wrapped, kept.add)
         else:
             if stray := foreign_git_data(folder, turn.workspace):
-                raise ToolRefused(f"{stray} leads out of the workspace, so git is not asked here")
+                raise ToolRefused(f"{stray} leads out of the workspace, so git doesn't run here")
             with tempfile.TemporaryDirectory(prefix="denizen-") as scratch:
                 if (folder / "index").is_file():  # git writes into it what it learns about files
                     shutil.copy2(folder / "index", scratch)
@@ -130,7 +130,7 @@ def _split(args: str) -> tuple[str, list[str]]:
     if "\0" in args:
         raise ToolRefused(f"git: {args!r} is outside the workspace")
     if shell := next((word for word in words if word in _SHELL), ""):
-        raise ToolRefused(f"git is asked without a shell, which would know {shell}; leave it out, or use bash")
+        raise ToolRefused(f"git runs without a shell here, so {shell} has no meaning; leave it out, or use bash")
     return command, words[1:]
 
 
@@ -207,7 +207,9 @@ class _Repository:
         for setting in answer.decode(errors="surrogateescape").split("\0")[:-1]:
             name, _, value = setting.partition("\n")
             if "=" in name:  # it would end the name in an option
-                raise ToolRefused(f"the repository's git configuration names a program in a strange way: {name!r}")
+                raise ToolRefused(
+                    f"the repository's git configuration names a program in a setting with an unusual name: {name!r}"
+                )
             if name != "blame.ignorerevsfile":
                 words += ["-c", f"{name}={'false' if name.endswith('.required') else ''}"]
             elif value.startswith(("~", "%")) or _is_outside(value, self.workspace):

@@ -106,7 +106,7 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = TIMEOUT_S) -> Tool
 
 @dataclass(slots=True)
 class _Page:
-    """What the call shows: the results from `start` on, as far as they fit into `times` the usual amount."""
+    """The results that a call shows: those from `start` on that fit into `times` the usual amount."""
 
     workspace: Workspace
     mode: Mode

@@ -23,7 +23,7 @@ from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
 ROOT: Final = "/memories"
-"""What the model calls the folder."""
+"""The folder's name for the model."""
 NAME: Final = "memory"
 _UNTRUSTED: Final = ".untrusted"
 """A file that is there once something was kept while untrusted text was in sight."""
@@ -180,7 +180,7 @@ class _Folder:
         change(self._workspace, {_inside(path): NewContent(file.encode(text), replaces=file.version)})
 
     def _absent(self, path: str) -> None:
-        """Raises ToolRefused where there is something already."""
+        """Raises ToolRefused if there is something already."""
         try:
             with self._workspace.at(_inside(path, itself=False)) as place:
                 taken = place.stat()
@@ -202,7 +202,7 @@ def _inside(path: str, *, itself: bool = True) -> str:
     names = path.strip().split("/")
     inside = [name for name in names[2:] if name]
     if names[:2] != ROOT.split("/") or any(name.startswith(".") for name in inside):
-        raise ToolRefused(f"{printable(path)!r} isn't in {ROOT}: paths begin with it, and no name with a dot")
+        raise ToolRefused(f"{printable(path)!r} isn't in {ROOT}: paths begin with it, and no part of them with a dot")
     if not (inside or itself):
         raise ToolRefused(f"{ROOT} itself stays as it is: name a file or folder in it")
     return "/".join(inside) or "."

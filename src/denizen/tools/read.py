@@ -19,7 +19,7 @@ from denizen.tools.function import result, tool
 
 MAX_LINES = 2000
 MAX_CHARS = 40_000
-"""What one call shows at most; below the engine's own limit, so that the note at the end survives."""
+"""Limits of one call; below the engine's own, so that the note at the end survives."""
 MAX_LINE_CHARS = 2000  # characters of a line that are shown
 
 _BINARY = {

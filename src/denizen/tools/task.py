@@ -104,7 +104,7 @@ def parse_plan(text: str) -> tuple[Task, ...]:
     if lines and _HEAD.fullmatch(lines[0].strip()):
         del lines[0]
     if len(lines) > MOST_TASKS:
-        raise ToolRefused(f"a plan holds {MOST_TASKS} tasks, not {len(lines)}; make several small steps one")
+        raise ToolRefused(f"a plan holds {MOST_TASKS} tasks, not {len(lines)}; combine small steps")
     return tuple(_parse_block(lines, nested=False))
 
 

@@ -93,13 +93,11 @@ def _checked(url: str, guard: AddressGuard, at: "URL | None" = None) -> "URL":
         place = at.join(URL(url)) if at else URL(url)
         host = place.raw_host
     except ValueError as error:
-        raise ToolRefused(f"{url!r} is not an address of the web: {error}") from error
+        raise ToolRefused(f"{url!r} isn't a web address: {error}") from error
     if place.scheme not in {"http", "https"} or not host:
-        raise ToolRefused(
-            f"{url!r} is not an address of the web: it must begin with http:// or https:// and name a host"
-        )
+        raise ToolRefused(f"{url!r} isn't a web address: it must begin with http:// or https:// and name a host")
     if place.user is not None or place.password is not None:
-        raise ToolRefused(f"an address with a name or a password in it is not fetched: give {place.with_user(None)}")
+        raise ToolRefused(f"addresses with a user name or password aren't fetched: give {place.with_user(None)}")
     guard.check_literal(host)
     return place
 

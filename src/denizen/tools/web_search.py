@@ -51,10 +51,10 @@ def chosen_search(settings: WebSettings, environ: Mapping[str, str]) -> WebSearc
     provider = PROVIDERS[name]
     base_url, key = chosen.base_url or provider.base_url, chosen.api_key or environ.get(provider.variable, "")
     if not base_url:
-        raise ToolRefused(f"web.search.provider is {name}, and its address is missing: the user can set its base_url")
+        raise ToolRefused(f"web.search.provider is {name}, but its address is missing: the user can set its base_url")
     if provider.variable and not key:
         raise ToolRefused(
-            f"web.search.provider is {name}, and its key is missing: the user can put it into {provider.variable}"
+            f"web.search.provider is {name}, but its key is missing: the user can put it into {provider.variable}"
         )
     return WebSearch(provider, base_url.rstrip("/"), key)
 
@@ -120,7 +120,7 @@ async def _found(search: WebSearch, query: str, limit: int, settings: WebSetting
 
 
 def _failure(search: WebSearch, status: int) -> str:
-    """What a service's refusal means, and what to do about it."""
+    """The meaning of a service's refusal, with advice."""
     title, variable = search.provider.title, search.provider.variable
     if status in {401, 403} and variable:
         return f"{title} doesn't accept the key ({status}): the user can correct web.search.api_key or {variable}"

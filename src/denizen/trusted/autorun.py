@@ -1,4 +1,4 @@
-"""What other programs run or obey by themselves in a workspace, git's data above all: nobody writes it without a yes.
+"""Files in a workspace that other programs run or obey by themselves, git's data above all: writing them needs a yes.
 
 A repository's data is in `.git`, or where a `.git` file says, as in linked worktrees and submodules.
 """
@@ -155,7 +155,7 @@ class Autorun:
                     yield from self._reached(paths)
 
     def _named_by_settings(self, trees: Mapping[str, str]) -> Iterator[str]:
-        """What settings of these work trees, and the user's own for any, name in the workspace, there or not."""
+        """Places in the workspace, there or not, that settings of these work trees and the user's own name."""
         seen = set[str]()
         for tree, data in {"/": "", **trees}.items():
             own = _own_files(data) if data else []  # which are part of git's data, unless they are links
@@ -174,7 +174,7 @@ class Autorun:
 
 
 def list_entries(folder: str) -> list[os.DirEntry[str]]:
-    """What is in a folder; nothing where it can't be read.
+    """The entries of a folder; none if it can't be read.
 
     One that can be entered and not listed is made readable: git finds a repository in it by name.
     """
@@ -193,7 +193,7 @@ def list_entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def git_folder(workspace: Path) -> Path | None:
-    """The git data of the repository whose root `workspace` is; None where it isn't the root of one.
+    """The git data of the repository whose root `workspace` is; None if it isn't the root of one.
 
     A `.git` file may name any place; one outside the workspace is believed only if it points back, as git makes it.
     """
@@ -235,7 +235,7 @@ def completes_git_data(root: str, names: Sequence[str]) -> bool:
 
 
 def foreign_git_data(folder: Path, workspace: Path) -> str:
-    """What in a repository's data belongs to another one, outside the workspace; empty: nothing.
+    """A path in a repository's data that leads outside the workspace; empty: none does.
 
     Data that is itself outside has none: it points back, so git made it.
     """
@@ -267,7 +267,7 @@ def _existing(path: str) -> Iterator[tuple[Path, Identity]]:
 
 
 def _born(path: str) -> str:
-    """When a file was made, in any form; empty where the system doesn't say. Linux: statx(2)."""
+    """When a file was made, in any form; empty if the system doesn't say. Linux: statx(2)."""
     import ctypes
 
     answer = ctypes.create_string_buffer(256)
@@ -323,7 +323,7 @@ def _real(folder: Path, name: str) -> Path:
 
 
 def _text(path: Path) -> str:
-    """The beginning of a small file; empty where it isn't text."""
+    """The beginning of a small file; empty if it isn't text."""
     if not path.is_file():
         return ""
     with path.open(encoding="utf-8", errors="surrogateescape") as file:

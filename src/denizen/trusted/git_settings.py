@@ -43,7 +43,7 @@ MAX_BYTES = 4_000_000
 
 _OF_USER = ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 
-_Signature = tuple[int, ...]  # of a file's state; empty where there is no regular file, or a huge one
+_Signature = tuple[int, ...]  # of a file's state; empty if there is no regular file, or a huge one
 
 
 def is_harmless(key: str) -> bool:
@@ -52,7 +52,7 @@ def is_harmless(key: str) -> bool:
 
 
 def ask_git(git: str, *words: str, environ: Mapping[str, str] = {}) -> str | None:
-    """What the program `git` answers outside any repository; None where it fails, takes too long or isn't there."""
+    """The output of the program `git` outside any repository; None if it fails, takes too long or isn't there."""
     try:
         ran = subprocess.run(
             [git, *words],
@@ -132,7 +132,7 @@ class GitSettings:
 
 @lru_cache(maxsize=4096)
 def _settings_in(file: str, state: _Signature, git: str) -> Sequence[tuple[str, str]]:
-    """The keys and values in a file; none where git can't read it, and then fails wherever it is used."""
+    """The keys and values in a file; none if git can't read it, and then fails wherever it is used."""
     listed = ask_git(git, "config", "--file", file, "--list", "-z") if state else None
     return [(key, value) for key, _, value in (each.partition("\n") for each in (listed or "").split("\0")[:-1])]
 

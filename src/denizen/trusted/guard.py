@@ -20,7 +20,7 @@ _MAX_NAME_BYTES = 4_096  # bytes of a file that names another
 
 
 class _Known(msgspec.Struct):
-    """What was there before a command; `device` is the workspace's, whose number may be another after a restart.
+    """The state before a command; `device` is the workspace's, whose number may differ after a restart.
 
     `protected` are places, which commands can't change, but move with a folder that they are in.
     """

@@ -101,7 +101,7 @@ def _run_check(data: bytes, environ: Mapping[str, str]) -> str:
 
 
 def read_note(data: bytes, kind: type[_Kind]) -> _Kind | None:
-    """The note that these bytes are; None where they are damaged, as after a power failure."""
+    """The note that these bytes are; None if they are damaged, as after a power failure."""
     try:
         return msgspec.convert(json.loads(data), kind)
     except (ValueError, msgspec.ValidationError):

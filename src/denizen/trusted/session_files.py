@@ -52,12 +52,12 @@ class _Look(msgspec.Struct, frozen=True):
     there: Sequence[str]
 
     def paths(self) -> set[Path]:
-        """What was there or is now."""
+        """The files that were there or are now."""
         return {*map(Path, self.there), *_matching(self.patterns)}
 
 
 class OpenLook(PendingNote):
-    """A look that is under way until `close`; or until nobody can close it any more, and whoever is next does."""
+    """A look that lasts until `close`; if its process dies, the next one closes it."""
 
     def __init__(self, folder: Path, look: _Look, close: Callable[[Path, _Look], str]) -> None:
         super().__init__(folder, look)
@@ -69,7 +69,7 @@ class OpenLook(PendingNote):
 
 
 class SessionFiles:
-    """What matches the absolute `patterns`, with its pins in `home`. Of skills, whole folders are pinned.
+    """The files that match the absolute `patterns`, with their pins in `home`. Of skills, whole folders are pinned.
 
     While something runs that was looked at before, changes don't count, but for what Denizen itself writes
     (`writing`). What then differs is set aside: the version from before counts, with what else changes later, until a
@@ -120,7 +120,7 @@ class SessionFiles:
 
     @contextmanager
     def writing(self) -> Generator[Carry]:
-        """What is carried in this block counts, also while something runs."""
+        """Changes carried in this block count, even while a command runs."""
         with self._locked() as looks:
 
             def carry(path: Path, before: str, after: str) -> None:
@@ -131,7 +131,7 @@ class SessionFiles:
             yield carry
 
     def counted(self, paths: Sequence[Path]) -> list[str | None]:
-        """The texts that count of these files; None where it is what the file holds."""
+        """The texts that count of these files; None if it is what the file holds."""
         with self._locked() as looks:
             under_way = set[Path]().union(*(look.paths() for look in looks))
             return [self._pin(path).accepted if path in under_way else self._merged(path) for path in paths]
@@ -225,7 +225,7 @@ class SessionFiles:
 
 
 def _matching(patterns: Sequence[str]) -> set[Path]:
-    """What there is by these patterns; of one that matches nothing, itself: such a file may be made."""
+    """The files that match; a pattern without a match stands for itself: such a file may be made."""
     return {Path(path) for pattern in patterns for path in glob.glob(pattern) or [pattern]}  # noqa: PTH207 (faster)
 
 
@@ -238,7 +238,7 @@ def _version(path: Path) -> tuple[int, ...]:
 
 
 def text_of(path: Path) -> str:
-    """What a file holds, of a large one a digest; empty where there is none, or nobody can read it."""
+    """A file's text, or the digest of a large one; empty if it isn't there or can't be read."""
     try:
         data = read_file(path, _MAX_COMPARED) or b""
         if len(data) > _MAX_BYTES:

@@ -146,11 +146,11 @@ async def test_a_server_that_keeps_failing_is_left_alone_for_longer_each_time(sc
             with pytest.raises(ToolRefused) as refused:
                 await scene.call(tools["mcp_bad_work"])
             refusals.append(str(refused.value))
-        assert "it is tried again in 1 s" in refusals[2]
+        assert "next try in 1 s" in refusals[2]
         await scene.clock.sleep(1)
         with pytest.raises(ToolRefused, match="what the call did is unknown"):
             await scene.call(tools["mcp_bad_work"])
-        with pytest.raises(ToolRefused, match="it is tried again in 2 s"):
+        with pytest.raises(ToolRefused, match="next try in 2 s"):
             await scene.call(tools["mcp_bad_work"])
 
 

@@ -61,7 +61,7 @@ class LineDiff:
 
 
 def difference(old: str, new: str, *, most: int = MAX_DIFF_LINES) -> LineDiff:
-    """What is different in `new`, in a diff of that many lines at most."""
+    """The differences of `new`, as a diff of at most so many lines."""
     a, b = old.splitlines(), new.splitlines()
     begin, end = unchanged(a, b)
     if max(len(a), len(b)) - begin - end > MAX_COMPARED_LINES:

@@ -58,7 +58,7 @@ class AddressGuard:
             try:
                 ipaddress.ip_address(host.partition("%")[0])
             except ValueError:
-                raise ToolRefused(f"{host} is not a usual way to write an address") from None
+                raise ToolRefused(f"{host} isn't a standard way to write an IP address") from None
             self.check(host, host)
 
 

@@ -48,7 +48,7 @@ async def read_body(response: "ClientResponse", most: int) -> tuple[bytes, bool]
     """
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in {"identity", "gzip", "x-gzip", ""}:
-        raise ToolRefused(f"{response.url} is compressed in a way that was not asked for: {encoding}")
+        raise ToolRefused(f"{response.url} uses a compression that wasn't requested: {encoding}")
     inflate = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
     data = bytearray()
     async for chunk in response.content.iter_any():

@@ -1,4 +1,4 @@
-"""What came over the network, as text: its character set, its kind, and the readable part of a web page."""
+"""Downloads as text: their character set and type, and the readable part of a web page."""
 
 import codecs
 import re
@@ -26,7 +26,7 @@ _NO_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_esc
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """What an address answered: its bytes, and what the server said of them (small letters, empty: nothing)."""
+    """An address's response: its bytes, and their type and charset by its headers (lower case; empty: not given)."""
 
     url: str
     media_type: str

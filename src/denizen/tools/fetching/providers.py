@@ -15,7 +15,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is sent to a search service; `path` follows its address."""
+    """A request to a search service; `path` follows its address."""
 
     path: str
     method: Literal["GET", "POST"] = "GET"

@@ -51,7 +51,7 @@ class LoadedFile:
 
 @dataclass(frozen=True, slots=True)
 class NewContent:
-    """What a file is to hold; `data` None: it is deleted. `executable` None: as it was.
+    """A file's new content; `data` None: it is deleted. `executable` None: as it was.
 
     `replaces` is the version that the content was made from: if another is there, it is left alone and the change
     refused. `...` replaces whatever is there, None only nothing.

@@ -88,7 +88,7 @@ def any_glob(pattern: str) -> list[Glob]:
 
 
 def _compile(pattern: str) -> Sequence[re.Pattern[str] | None]:
-    """What each part of a name must be; None for any number of parts. A broken part matches nothing, as in git."""
+    """The pattern of each part of a name; None for any number of parts. A broken part matches nothing, as in git."""
     parts = [[""]]  # of each the regular expressions between its stars
     for token in _TOKEN.finditer(pattern):
         match token.lastgroup:

@@ -39,7 +39,7 @@ class OpenPath:
     names: Names = ()
 
     def stat(self) -> os.stat_result | None:
-        """What is there; None for nothing."""
+        """The entry's status; None: there is none."""
         with suppress(FileNotFoundError):
             return os.stat(self.name, dir_fd=self.fd, follow_symlinks=False)
         return None
@@ -75,7 +75,7 @@ class OpenPath:
 
 
 def kind_of(found: os.stat_result) -> str:
-    """What sort of thing it is, in words."""
+    """The kind of entry, in words."""
     return _KINDS.get(stat.S_IFMT(found.st_mode), "a file" if stat.S_ISREG(found.st_mode) else "a device")
 
 

@@ -33,14 +33,14 @@ class FoundEntry:
 
 @dataclass(slots=True)
 class Skipped:
-    """What a walk left out: how many entries git ignores, how many are denied, and what can't be read, and why."""
+    """Entries that a walk left out: the numbers of ignored and denied ones, and those that can't be read, and why."""
 
     ignored: int = 0
     denied: int = 0
     unread: list[str] = field(default_factory=list)
 
     def notes(self, *, nothing_found: bool) -> str:
-        """What to say of it; ignored entries count only if nothing was found: it may be among them."""
+        """Notes on them; ignored entries are mentioned only if nothing was found: it may be among them."""
         notes = ""
         if nothing_found and self.ignored:
             notes += f"\n[not searched, because git ignores them: {self.ignored}]"
@@ -159,7 +159,7 @@ def walk(workspace: Workspace, path: str, skipped: Skipped, stop: threading.Even
 
 
 def list_folder(fd: int) -> "list[os.DirEntry[str]]":
-    """What is in an open folder, by name."""
+    """The entries of an open folder, by name."""
     with os.scandir(fd) as entries:
         return sorted(entries, key=lambda entry: entry.name)
 

@@ -54,7 +54,7 @@ class McpConnection:
         self._failures, self._rest_until, self._why = 0, 0.0, ""
 
     async def listing(self) -> Listing:
-        """What the server has now. Raises ToolRefused."""
+        """The server's current listing. Raises ToolRefused."""
         await self._connected()
         if self._changes != self._listed_changes:
             await self.request(self._list)
@@ -89,7 +89,7 @@ class McpConnection:
             await asyncio.wait([task])
 
     async def _reason(self, error: Exception) -> str:
-        """What an error of a request means."""
+        """A request's error in words."""
         first = _first(error)
         if not (self._over.is_set() or _is_loss(first)):
             return f"the MCP server {self.name} says: {_short(first)}"
@@ -99,13 +99,13 @@ class McpConnection:
         return f"the connection to the MCP server {self.name} was lost, and what the call did is unknown: {self._why}"
 
     async def _connected(self) -> "Client":
-        """Connect where it isn't connected. Raises ToolRefused, at once where that failed a moment ago."""
+        """Connect unless connected. Raises ToolRefused, at once where that failed a moment ago."""
         while self._task is None or self._task.done() or self._over.is_set():
             if self._task and not self._task.done():
                 await asyncio.wait([self._task])
                 continue
             if (wait := self._rest_until - self.clock.monotonic()) > 0:
-                raise ToolRefused(f"{self._unusable()}; it is tried again in {wait:.0f} s")
+                raise ToolRefused(f"{self._unusable()}; next try in {wait:.0f} s")
             self._over = asyncio.Event()
             self._ready: asyncio.Future[Client | None] = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._serve(self._over, self._ready))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_types import ElicitRequestParams, ElicitResult
 
 _MAX_TRIES = 3
-"""How often one question is asked, at most."""
+"""Attempts at one question."""
 _MAX_TEXT_CHARS = 2000
 """Characters of a server's words in a question."""
 _KINDS = {"integer": "an integer", "number": "a number", "boolean": "yes or no", "array": "some, with commas between"}
@@ -48,7 +48,7 @@ class Questions:
     def during(self, turn: ToolContext | None, limit: asyncio.Timeout) -> Generator[None]:
         """While a request of that turn runs, of whose time that is the limit, the person may be asked for it.
 
-        Raises TurnEnded where the turn waits for the answer: the server was told that nobody answers.
+        Raises TurnEnded if the turn is parked until the answer: the server got a cancellation.
         """
         request = _Request(turn, limit)
         self.requests.append(request)
@@ -89,7 +89,7 @@ class Questions:
 
 
 async def _elicit(server: str, params: "ElicitRequestParams", turn: ToolContext) -> "ElicitResult":
-    """What the person answers. Nobody being there cancels the question, an empty answer declines it."""
+    """The person's answer. The question is cancelled if nobody is there, and declined by an empty answer."""
     from mcp_types import ElicitRequestURLParams, ElicitResult
 
     message = f"The MCP server {server} asks: {params.message[:_MAX_TEXT_CHARS]}"
@@ -141,7 +141,7 @@ async def _ask_for(
 
 
 def _value(text: str, kind: object, choices: list[str]) -> Any:
-    """The text as a value of that kind. Raises ValueError or KeyError where it is none."""
+    """The text as a value of that kind. Raises ValueError or KeyError if it is none."""
     match kind:
         case "boolean":
             return {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}[text.lower()]

@@ -1,4 +1,4 @@
-"""What a server has, in its own words, kept as the user accepted it: a description can tell the model what to do."""
+"""A server's tools and prompts in its words, pinned as the user accepted them: descriptions can instruct the model."""
 
 import hashlib
 import unicodedata
@@ -53,7 +53,7 @@ class KnownPrompt(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """What a server has, tools and prompts by their names; `instructions` are its words on how it is used."""
+    """A server's tools and prompts by name; `instructions` are its own advice on their use."""
 
     tools: dict[str, KnownTool] = {}
     instructions: str = ""
@@ -62,7 +62,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class Pin(msgspec.Struct, frozen=True):
-    """What was accepted, and what the server has now where that must be accepted, too."""
+    """The accepted listing, and the server's current one if that must still be accepted."""
 
     accepted: Listing
     found: Listing | None = None
@@ -89,7 +89,7 @@ def pin_name(name: str, server: McpServer) -> str:
 
 
 async def listing_of(client: "Client") -> Listing:
-    """What a server has now. Raises whatever the library does."""
+    """A server's current listing. Raises the library's errors."""
     has, room = client.server_capabilities, _MAX_LISTING_BYTES
     tools, prompts = dict[str, KnownTool](), dict[str, KnownPrompt]()
 
@@ -119,7 +119,7 @@ async def listing_of(client: "Client") -> Listing:
 
 
 async def pages(ask: Callable[..., Awaitable[P]], has: object = True) -> AsyncGenerator[P]:
-    """The pages of a listing; none where a server knows no such request, whatever it says it can do."""
+    """The pages of a listing; none if a server knows no such request, whatever it says it can do."""
     from mcp import MCPError
     from mcp_types import METHOD_NOT_FOUND
 

@@ -28,7 +28,7 @@ _PASSED = (
 _CLOSE_GRACE_S, _END_GRACE_S = 0.5, 10.0
 """Seconds that a server has to end when its input is closed, and when it is told to."""
 _MAX_NOISE_LINES = 1000
-"""Lines that are no messages, after which a server is given up."""
+"""Lines that aren't messages, after which a server is given up."""
 _TAIL_BYTES = 1000
 """Bytes of what it wrote last to standard error that are kept."""
 
@@ -50,7 +50,7 @@ class Program:
         self._noise, self._broken, self._errors = "", "", b""
 
     def trouble(self) -> str:
-        """What the program itself shows of what is wrong."""
+        """Signs of trouble from the program itself."""
         words = [self._broken, "" if self._status is None else f"it ended with exit code {self._status}"]
         words += [f"it wrote {self._noise!r}, which isn't a message of MCP"] if self._noise else []
         if said := self._errors.decode(errors="replace").strip():
@@ -98,8 +98,8 @@ class Program:
             )
         except FileNotFoundError as error:
             raise ToolRefused(
-                f"there is no program {command}; install it, or correct the command: one in the workspace is named by "
-                "its path, as PATH is searched only where commands can't write"
+                f"there is no program {command}; install it, or correct the command: name one in the workspace by its "
+                "path, because in PATH only folders that commands can't write are searched"
             ) from error
         except (OSError, ValueError) as error:
             raise ToolRefused(f"{command} can't be started in {self._folder}: {error}") from error

@@ -116,11 +116,11 @@ class Tokens:
 
     @property
     def kept(self) -> _Kept:
-        """What is kept; of a server that nobody signed in at, nothing. Raises ConfigError."""
+        """The stored sign-in; empty fields if nobody signed in. Raises ConfigError."""
         return self._read().get(self.url, _Kept())
 
     def forget(self) -> None:
-        """Begin anew: a client is registered for one address to come back to."""
+        """Forget the sign-in: a client is registered for one callback address."""
         self.keep(client=None, tokens=None, until=None, metadata=None)
 
     def keep(self, **fields: Any) -> None:
@@ -131,13 +131,13 @@ class Tokens:
             write_private(self._path, msgspec.json.encode(every))
 
     async def get_tokens(self) -> "OAuthToken | None":
-        """What signs requests."""
+        """The tokens that sign requests."""
         from mcp.shared.auth import OAuthToken
 
         return OAuthToken.model_validate(self.kept.tokens) if self.kept.tokens else None
 
     async def set_tokens(self, tokens: "OAuthToken") -> None:
-        """Keep what signs requests."""
+        """Store the tokens that sign requests."""
         until = None if tokens.expires_in is None else self.clock.now().timestamp() + tokens.expires_in
         self.keep(tokens=tokens.model_dump(mode="json", exclude_none=True), until=until)
 
@@ -166,7 +166,7 @@ class Tokens:
 async def _sign_in(
     url: str, tokens: Tokens, browse: Callable[[str], Awaitable[None]] | None
 ) -> "AsyncGenerator[OAuthClientProvider | None]":
-    """What signs requests with the tokens there are; with `browse` it also gets them. None: nobody has signed in."""
+    """Signs requests with the stored tokens; with `browse` it also gets them. None: nobody has signed in."""
     kept = tokens.kept
     if browse is None and not kept.tokens:
         yield None

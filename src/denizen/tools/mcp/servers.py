@@ -72,7 +72,7 @@ class McpServers:
         return [why for why in await asyncio.gather(*map(ask, self.unmet)) if why]
 
     async def look(self, name: str) -> tuple[Listing, Pin]:
-        """What a server has now, and its pin: what was accepted, and what differs. Raises ToolRefused."""
+        """A server's current listing, and its pin. Raises ToolRefused."""
         return await self.connections[name].listing(), self._known[name]
 
     async def accept(self, name: str) -> None:
@@ -102,7 +102,7 @@ class McpServers:
         ]
 
     def guides(self) -> list[ToolGuide]:
-        """What the servers that were met say of how they are used, as it was accepted."""
+        """The accepted instructions of the servers that were met."""
         said = {name: words for name, listing in self._accepted().items() if (words := listing.instructions)}
         named = {name: {SEARCH, RESOURCE, PROMPT} for name in said}
         for tool in self._tools():
@@ -126,7 +126,7 @@ class McpServers:
         except ValueError as wrong:
             raise ToolRefused(f"{words!r} can't be split into words: {wrong}") from wrong
         if len(given) > len(prompt.arguments) or any([*prompt.arguments.values()][len(given) :]):
-            raise ToolRefused(f"this prompt is called so: /{server}:{name} {prompt.usage}".rstrip())
+            raise ToolRefused(f"usage: /{server}:{name} {prompt.usage}".rstrip())
         arguments = dict(zip(prompt.arguments, given, strict=False))
         got = await connection.request(lambda client: client.get_prompt(name, arguments))
         return "\n\n".join(text_of(each.content) for each in got.messages)

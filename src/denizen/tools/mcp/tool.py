@@ -30,7 +30,7 @@ UNKNOWN = (
     Traits.WRITES | Traits.EXECUTES | Traits.NETWORK | Traits.SENDS | Traits.PRIVATE | Traits.UNTRUSTED | Traits.CHANGES
 )  # whatever it does
 READS = (UNKNOWN & ~EFFECTS) | Traits.READS
-"""What is believed of a tool that says it only reads: it is still asked about, as by default all that is `NETWORK`."""
+"""Traits of a tool that claims only to read: it is still asked about, because by default all `NETWORK` calls are."""
 
 SEARCH, CALL, RESOURCE, PROMPT = "mcp_search", "mcp_call", "mcp_resource", "mcp_prompt"
 """The tools for all servers."""
@@ -87,7 +87,7 @@ def tools_of(known: Sequence[tuple[McpConnection, KnownTool]], *, deferred: bool
 
 
 def _traits_of(tool: KnownTool, of_server: Sequence[str] | None) -> Traits:
-    """What the user says of the server's tools, else all that a tool can do without what this one says it doesn't."""
+    """The traits that the user gives the server's tools, else all except those that the tool disclaims."""
     if of_server is not None:
         return reduce(or_, (Traits[each.upper()] for each in of_server), Traits.NONE)
     if tool.only_reads:
@@ -104,7 +104,7 @@ def names_for(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def text_of(block: "ContentBlock") -> str:
-    """A block of content as text; of what is none, what it is."""
+    """A block of content as text; other kinds are named."""
     from mcp_types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents
 
     match block:
@@ -121,7 +121,7 @@ def text_of(block: "ContentBlock") -> str:
 
 
 async def parts_of(blocks: "Sequence[ContentBlock]", connection: McpConnection, turn: ToolContext) -> list[UserPart]:
-    """What a server returned: pictures and documents, then the texts; a link to a PDF document is followed."""
+    """A server's content: pictures and documents, then the texts; a link to a PDF document is followed."""
     from mcp_types import BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink
 
     parts: list[UserPart] = []

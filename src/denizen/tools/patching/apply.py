@@ -72,7 +72,7 @@ class HunkMatch:
 
     @property
     def deviation(self) -> str:
-        """What was not as the hunk said; empty if all was."""
+        """How the match differs from the hunk; empty: it doesn't."""
         found: list[str] = []
         if self.hunk.at is not None and self.shift:
             direction = "below" if self.shift > 0 else "above"
@@ -82,7 +82,7 @@ class HunkMatch:
         return ", ".join(found)
 
     def new_lines(self, there: Sequence[str]) -> list[str]:
-        """What replaces the lines `there`; lines that stay are the file's, not the patch's."""
+        """The lines that replace `there`; those that stay are the file's, not the patch's."""
         old = iter(there)
         new: list[str] = []
         for sign, line in self.hunk.split()[1]:
@@ -173,7 +173,7 @@ class _HunkFinder:
             at = hunk.at + self._shift if hunk.at else 0  # before line 1 stays there, whatever the others' offset
             if 0 <= at <= len(self._lines):
                 return HunkMatch(hunk, at, at, at - hunk.at)
-        raise ToolRefused("it only adds lines and doesn't show where; put lines that are there around them")
+        raise ToolRefused("it only adds lines and doesn't show where: put unchanged lines around them")
 
     def _find_loosely(self, hunk: Hunk) -> HunkMatch | None:
         """The place where it fits but for white space, or for some of the lines around its changes."""

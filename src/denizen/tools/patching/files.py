@@ -17,7 +17,7 @@ from denizen.tools.patching.parse import FilePatch
 
 @dataclass(slots=True)
 class _PatchedFile:
-    """What a file was and what it will be: its content (None: there is none), and where it came from.
+    """A file before and after a patch: its contents (None: there is none), and where it came from.
 
     `link`: the patch names a link that leads to it.
     """
@@ -30,7 +30,7 @@ class _PatchedFile:
     moved: str = ""
 
     def require_itself(self) -> None:
-        """Raises ToolRefused where the file would go, and not the link that was named."""
+        """Raises ToolRefused if the file would go, and not the link that was named."""
         if self.link:
             raise ToolRefused(f"{self.link} is a link to {self.was.path}: name that one, or remove the link with bash")
 
@@ -40,7 +40,7 @@ class _PatchedFile:
         return self.data != self.was.data or (self.data is not None and self.executable != self.was.executable)
 
     def report(self) -> tuple[str, dict[str, Any]]:
-        """What happened to it, for the model and for the screen."""
+        """The change in words, for the model and for the screen."""
         before = self.origin or self.was
         old, new = (decoded[0] if (decoded := decode(data or b"")) else "" for data in (before.data, self.data))
         was = difference(old, new)
@@ -66,7 +66,7 @@ class PatchedFiles:
             new.executable = patch.executable
         if new and not old:
             if new.data is not None:
-                raise ToolRefused(f"{new.was.path} is to be created, but it is there already; update it instead")
+                raise ToolRefused(f"{new.was.path} is to be created, but it already exists; update it instead")
             new.data = Encoding().encode(create_text(new.was.path, patch.hunks), new.was.path)
         elif old and not new:
             if patch.hunks and self._patched(old, patch):
@@ -86,14 +86,14 @@ class PatchedFiles:
                     "say so: `rename from` and `rename to`, or `*** Move to:`"
                 )
             if not patch.hunks and patch.executable is None:
-                raise ToolRefused(f"the patch says nothing of what to change in {new.was.path}")
+                raise ToolRefused(f"the patch has no changes for {new.was.path}")
             new.data = self._patched(new, patch)
 
     def write(self) -> ToolResult:
         """Write it all. Raises ToolRefused when a file can't be written, or was changed meanwhile."""
         files = [file for file in self._files.values() if file.changed]
         if not files:
-            raise ToolRefused("the patch changes nothing: the files are like that already")
+            raise ToolRefused("the patch changes nothing: the files are already like that")
         contents = {file.was.path: NewContent(file.data, file.executable, replaces=file.was.version) for file in files}
         change(self._workspace, contents)
         gone = {file.origin.path for file in files if file.origin and file.moved == "Renamed"}
@@ -102,7 +102,7 @@ class PatchedFiles:
 
     def _move(self, old: _PatchedFile, new: _PatchedFile, patch: FilePatch) -> None:
         if new.data is not None and new is not old:
-            raise ToolRefused(f"{old.was.path} can't become {new.was.path}, which is there already")
+            raise ToolRefused(f"{old.was.path} can't become {new.was.path}, which already exists")
         data = self._patched(old, patch)
         if patch.move == "rename":
             old.require_itself()
@@ -122,7 +122,7 @@ class PatchedFiles:
 
     def _require(self, file: _PatchedFile) -> None:
         if file.data is None and file.was.data is not None:
-            raise ToolRefused(f"{file.was.path} is gone by an earlier part of the patch")
+            raise ToolRefused(f"{file.was.path} was removed by an earlier part of the patch")
         if file.data is None:
             load(self._workspace, file.was.path)  # says that it is missing, and what is nearest
 

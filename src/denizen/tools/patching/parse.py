@@ -81,7 +81,7 @@ class Hunk:
 
 @dataclass(slots=True)
 class FilePatch:
-    """What happens to one file. `old` None: it is created; `new` None: it is deleted; `move` where they differ.
+    """The change of one file. `old` None: it is created; `new` None: it is deleted; `move` where they differ.
 
     `prefixed`: the names may begin with a letter and a slash that don't belong to them (`a/`, `b/`).
     """
@@ -306,7 +306,7 @@ def _names_file(lines: Sequence[str], at: int) -> bool:
 
 
 def _counted(lines: Sequence[str], at: int, old: int, new: int) -> int | None:
-    """Where the hunk ends by its counts; None where they can't be right."""
+    """Where the hunk ends by its counts; None if they can't be right."""
     while (old > 0 or new > 0) and at < len(lines):
         sign = lines[at][:1] or " "
         if sign not in " +-\\":

@@ -130,7 +130,7 @@ def may_default(schema: Schema) -> dict[str, dict[str, Any]]:
 
 
 def misfit(value: Any, schema: dict[str, Any]) -> str:
-    """What a value must be to fit a schema, to be read after the value's name; empty: it fits."""
+    """Why a value doesn't fit a schema, in words that follow the value's name; empty: it fits."""
     import fastjsonschema
 
     try:

@@ -1,4 +1,4 @@
-"""What may run: the user's rules, else the default policy, and over both the rule of two and `--read-only`."""
+"""Decides which calls may run: by the user's rules, else by default; the rule of two and `--read-only` come first."""
 
 import copy
 import dataclasses
@@ -144,7 +144,7 @@ class RulePolicy:
         return restore_secrets(call, files, self._redactor, lets_in)
 
     async def preview(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> str:
-        """The whole diff of what the call would do to files; empty where it would be refused, or it isn't known."""
+        """The whole diff of what the call would do to files; empty if it would be refused, or it isn't known."""
         if not (isinstance(tool, PlanningTool) and tool.plans):
             return ""
         planned: dict[str, bytes | None] = {}
@@ -163,7 +163,7 @@ class RulePolicy:
         return "\n".join(diffs)
 
     def denied_paths(self, tool: Tool) -> DeniedPaths:
-        """What the tool must not return, though a call doesn't name it."""
+        """The paths that the tool must not return, even if no call names them."""
         return DeniedPaths(self._rules, tool.name, self._workspace) if self._workspace else DeniedPaths()
 
     def rule_for(self, call: ToolCall, tool: Tool, in_sight: Traits = Traits.NONE) -> Rule:

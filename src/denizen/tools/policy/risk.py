@@ -42,7 +42,7 @@ _COMMENTS = (
         r"\s*(?://.*|/\*(?:(?!\*/).)*(?:\*/\s*)?|\*(?:[\s*](?:(?!\*/).)*(?:\*/\s*)?)?|\*/\s*)",
     ),
 )
-"""What a line that is only a comment looks like, by the ending of the file's name."""
+"""The pattern of a line that is only a comment, by the ending of the file's name."""
 _DEFINITION = re.compile(
     r"(?x) ^ (?: export\s.+ | module\.exports\b.* | pub(?:\([^)]*\))?\s.+ | public\s.+"
     r" | (?:async\s+)?def\s+[^_\s]\w*.* | class\s+[^_\s].* | __all__\b.* | func\s+(?:\([^)]*\)\s*)?[A-Z].*"
@@ -73,7 +73,7 @@ class Risk:
 
 
 def risk_of(tool: str, args: Mapping[str, Any], workspace: Path) -> Risk | None:
-    """The risk of an edit or a command; None where the call is neither.
+    """The risk of an edit or a command; None if the call is neither.
 
     Deleting, configuration, entry points and public API are high; comments, docstrings, prose and commands that are
     known to read only low; else medium.
@@ -175,7 +175,7 @@ def _is_same_program(path: str, old: str, new: str) -> bool:
 
 
 def _parsed(text: str) -> list[ast.stmt]:
-    """The statements of a program; none where it is none."""
+    """The statements of a program; none if it is none."""
     try:
         return ast.parse(text).body if len(text) <= _MAX_PARSED_CHARS else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -183,7 +183,7 @@ def _parsed(text: str) -> list[ast.stmt]:
 
 
 def _plain(body: list[ast.stmt]) -> str:
-    """Statements without docstrings and comments; empty where there are none, or too deep ones."""
+    """Statements without docstrings and comments; empty if there are none, or too deep ones."""
     tree = ast.Module(body, [])
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -219,7 +219,7 @@ def _is_public(line: str) -> bool:
 
 
 def _present(workspace: Path, path: str) -> str:
-    """The text of a file; empty where it is missing, no regular file, or too large."""
+    """The text of a file; empty if it is missing, no regular file, or too large."""
     place = workspace / path
     try:
         if place.is_file() and place.stat().st_size <= _MAX_FILE_BYTES:

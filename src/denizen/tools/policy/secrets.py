@@ -99,7 +99,7 @@ def _fate_of(mark: str, secret: str, contents: Sequence[bytes], lets_in: Callabl
     if not lets_in(mark):
         raise ToolRefused(
             f"{mark} stands for a secret. It is put back only into a file that holds it, or into a command "
-            "that names such a file; a policy rule of the user's can allow other places. Leave it out, or say "
+            "that names such a file; the user can allow other places by a policy rule. Leave it out, or say "
             "what you need"
         )
     return _Fate.RESTORED

@@ -42,7 +42,7 @@ class BackgroundJob:
 
     @property
     def output(self) -> str:
-        """What it has written so far."""
+        """The output so far."""
         return self.kept.text("have it write to a file to see all").strip()
 
     def take(self, data: bytes) -> None:
@@ -97,7 +97,7 @@ class Jobs:
         return [job for (key, _), job in jobs if key == session_key]
 
     def find(self, session_key: str, name: str) -> BackgroundJob:
-        """The session's command of that name. Raises ToolRefused where there is none."""
+        """The session's command of that name. Raises ToolRefused if there is none."""
         job = self._jobs.get((session_key, name))
         if job is None:
             known = ", ".join(job.name for job in self.of(session_key)) or "none"

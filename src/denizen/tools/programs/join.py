@@ -3,7 +3,7 @@
 A program of its own, of the standard library alone: python -I -S join.py PID COMMAND…
 
 The network is that of a process below PID, as the programs that make a sandbox stay outside of it. Exits with 126, and
-runs nothing, where that network can't be joined.
+runs nothing, if that network can't be joined.
 """
 
 # ruff: noqa: PTH116, PTH123, PTH208
@@ -32,7 +32,7 @@ def main(outside: str, *command: str) -> None:
 
 
 def own_network(pid: str) -> str:
-    """The first process below another that is in a network of its own. Raises OSError where none is."""
+    """The first process below another that is in a network of its own. Raises OSError if none is."""
     outside = os.stat("/proc/self/ns/net").st_ino
     while os.stat(f"/proc/{pid}/ns/net").st_ino == outside:
         for name in filter(str.isdigit, os.listdir("/proc")):

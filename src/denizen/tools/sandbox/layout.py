@@ -13,7 +13,7 @@ _HIDDEN = ("/home", "/root", "/run", "/tmp", "/var/tmp")  # noqa: S108 (hidden, 
 _PROGRAMS = {"bin", "dev", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "opt", "proc", "sbin", "sys", "usr"}
 """Of the root's folders, those that programs need."""
 _SECRET = (".cargo/credentials", ".cargo/credentials.toml", ".local/share/uv/credentials")
-"""What toolchains keep keys in."""
+"""Files where toolchains keep keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def layout(
 ) -> Layout:
     """The layout for commands in `workspace`; `home` is Denizen's own.
 
-    With `read_only` nothing can be written, and besides the workspace only programs are seen. Raises ToolRefused where
+    With `read_only` nothing can be written, and besides the workspace only programs are seen. Raises ToolRefused if
     no layout can hold.
     """
     workspace, user, home = workspace.resolve(), user_folder(environ).resolve(), home.resolve()

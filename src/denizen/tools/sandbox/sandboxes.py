@@ -42,15 +42,15 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 _SET_LIMITS = 'ulimit -d "$1"; [ "$2" = 0 ] || ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; shift 2; exec "$@"'
 """For any POSIX shell: dash calls the number of processes `-p`."""
 _WRITABLE = (
-    "Commands can write only in the workspace, but for what runs by itself there (existing .git, .envrc, "
+    "Commands can write only in the workspace, except what runs by itself there (existing .git, .envrc, "
     ".vscode/tasks.json, Denizen's configuration, skills), and in "
 )
 _LANDLOCK_LIMITS = (
-    "of the home they read nothing but toolchains; sockets are refused unless the configuration allows the network; "
-    "what they leave in the background ends with them."
+    "of the home they can read only toolchains; sockets are refused unless the configuration allows the network; "
+    "their background processes end with them."
 )
 _SHARED_PROCESSES = (
-    "Other processes are seen, and before Linux 6.12 they can be ended; limits and priorities can be set only for the "
+    "They see other processes, and before Linux 6.12 can end them; limits and priorities can be set only for the "
     "very process or thread that calls for it, by the number 0."
 )
 
@@ -59,7 +59,7 @@ class Unconfined:
     """No sandbox: only the environment is scrubbed, and the policy asks before a command runs."""
 
     name = "none"
-    promises = "Nothing is confined: commands run with all of the user's rights, but without keys in their environment."
+    promises = "Nothing is confined: commands run with all of your rights, but without keys in their environment."
     confines = False
     advice = "Install bubblewrap (bwrap); until then you are asked about commands."
 
@@ -76,7 +76,7 @@ class Unconfined:
 
 
 class _Confined:
-    """What the sandboxes that confine have in common. `home` is Denizen's own, which commands never see.
+    """The common part of sandboxes that confine. `home` is Denizen's own, which commands never see.
 
     Programs that make the sandbox are never those of `workspace`, even where a command runs elsewhere.
     """
@@ -152,8 +152,8 @@ class Bubblewrap(_Confined):
 
     name = "bubblewrap"
     promises = (
-        f"{_WRITABLE}a /tmp of their own; of the home they see nothing but toolchains, of other processes nothing; the "
-        "network is off unless the configuration allows it; what they leave in the background ends with them."
+        f"{_WRITABLE}a /tmp of their own; of the home they see only toolchains, of other processes nothing; the "
+        "network is off unless the configuration allows it; their background processes end with them."
     )
 
     def _confine(
@@ -223,7 +223,7 @@ class Landlock(_Confined):
 
 
 class LandlockSharingProcesses(Landlock):
-    """With namespaces, but for that of processes, where a container keeps its /proc from being made anew."""
+    """With all namespaces except that of processes, for containers that don't allow a new /proc."""
 
     name = "Landlock without a process namespace"
     promises = f"{_WRITABLE}$TMPDIR; {_LANDLOCK_LIMITS} {_SHARED_PROCESSES}"

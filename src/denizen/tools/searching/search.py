@@ -53,7 +53,7 @@ class Query:
         except (re.error, Warning, OverflowError, RecursionError) as error:
             raise ToolRefused(
                 f"{self.pattern!r} isn't a regular expression (Python's): {error}; "
-                "put \\ before signs that stand for themselves"
+                "put \\ before characters that stand for themselves"
             ) from error
 
 

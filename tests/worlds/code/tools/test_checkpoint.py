@@ -22,7 +22,7 @@ def tools(tmp_path: Path, workspace: Path) -> list[Tool]:
 
 
 async def test_unknown_label_is_refused(tools: list[Tool], call: Call) -> None:
-    with pytest.raises(ToolRefused, match="there is no checkpoint 'red'"):
+    with pytest.raises(ToolRefused, match="no checkpoint 'red'"):
         await call(tools[1], label="red")
 
 

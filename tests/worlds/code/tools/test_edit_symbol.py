@@ -250,7 +250,7 @@ async def test_moving_to_another_file_changes_both_or_none(store: Path, workspac
         ),
         ({"target": "store.py/Store/add", "content": "def add(self):\nreturn 1"}, "expected an indented block"),
         ({"target": "store.py/Store/add", "content": "  "}, "replace needs content"),
-        ({"target": "store.py/Store/add", "content": ADD}, "is like that already"),
+        ({"target": "store.py/Store/add", "content": ADD}, "is already like that"),
         ({"target": "store.py/Stor"}, "store.py has no symbol 'Stor'; the nearest: Store"),
         ({"target": "stor.py/Store"}, "stor.py doesn't exist; the nearest: store.py"),
         ({"target": "store.py"}, "store.py is a file; name the symbol in it"),
@@ -384,7 +384,7 @@ async def test_in_every_language_a_symbol_fits_where_it_is(
     name: str, symbol: Symbol, workspace: Path, call: Call
 ) -> None:
     shutil.copy(DATA / name, workspace)
-    with pytest.raises(ToolRefused, match="is like that already"):
+    with pytest.raises(ToolRefused, match="is already like that"):
         await call(
             edit_symbol,
             target=f"{name}/{symbol.path}@{symbol.line}",

@@ -112,7 +112,7 @@ _ANALYSES: Mapping[What, Callable[[Scope, _Question, Mapping[str, int]], Finding
 
 
 def _question(workspace: Workspace, path: str, name: str, of_one: bool) -> _Question:
-    """What a path means: a place to look, or a symbol; `NAME`, `FILE/Symbol`, or a place and a name."""
+    """The place to look or the symbol that a path means: `NAME`, `FILE/Symbol`, or a place and a name."""
     if of_one and not name:
         place, _, last = path.strip().rpartition(" ")  # given as one: `src walk`
         if place and find_target(workspace, path).missing:

@@ -38,7 +38,7 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
                     break
         else:
             raise ToolRefused(
-                f"there is no checkpoint {label!r} in this session: rollback returns only to what checkpoint kept here"
+                f"this session has no checkpoint {label!r}: rollback returns only to those that `checkpoint` made in it"
             )
         done, now = span_of(since, snapshot), await checkpoints.snapshot()
         done.ours.append((done.last, now))  # what earlier calls of this reply did
@@ -54,5 +54,5 @@ def checkpoint_tools(checkpoints: Checkpoints) -> list[Tool]:
 def _checked(label: str) -> str:
     label = label.strip()
     if not label:
-        raise ToolRefused("the label is empty; a few words name the checkpoint")
+        raise ToolRefused("the label is empty; name the checkpoint in a few words")
     return label

@@ -121,7 +121,7 @@ class Draft:
         )
 
     def checked(self) -> NewContent:
-        """What is to be written. Raises ToolRefused where the file followed the grammar and no longer would."""
+        """The content to write. Raises ToolRefused if the file followed the grammar and no longer would."""
         old = Draft.of(self.source)
         if not old.outline.problems:
             if self.outline.problems:
@@ -134,12 +134,12 @@ class Draft:
         return NewContent(self.source.encode(self._written()), replaces=self.source.version)
 
     def difference(self) -> LineDiff:
-        """What is changed."""
+        """The changes as a diff."""
         return difference(self.source.text, self._written())
 
     @cached_property
     def compile_error(self) -> tuple[int, str] | None:
-        """What Python says against its text: a line, and words."""
+        """Python's syntax error in the text: its line, and words."""
         with suppress(Unparsable):
             return parsed(_compile_error, self.utf8, self.language)
         return None
@@ -192,7 +192,7 @@ class Draft:
 
 
 def _compile_error(source: bytes, language: str) -> tuple[int, str] | None:
-    """What this Python says against a program: its line, and words."""
+    """This Python's syntax error in a program: its line, and words."""
     import ast
 
     try:

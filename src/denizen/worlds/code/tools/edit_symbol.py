@@ -74,7 +74,7 @@ class _Edit:
             case "replace":
                 new = draft.replace(symbol, self.content)
                 if new.lines == draft.lines:
-                    raise ToolRefused(f"{draft.path}/{symbol.path} is like that already")
+                    raise ToolRefused(f"{draft.path}/{symbol.path} is already like that")
                 above, given = draft.above(symbol), {line.strip() for line in self.content.splitlines()}
                 removed = [line for line in above if new.text.count(line) < draft.text.count(line)]
                 kept = [line for line in above if line not in given and line not in removed]

@@ -51,7 +51,7 @@ def callers(scope: Scope, name: str, defined_in: str = "") -> Findings:
 
 
 def callees(scope: Scope, name: str, defined_in: str = "") -> Findings:
-    """What is called inside the functions or types of that name, and where each is defined.
+    """The functions called inside the functions or types of that name, and where each is defined.
 
     Raises ToolRefused for a name that isn't defined.
     """

@@ -109,7 +109,7 @@ def longest(scope: Scope) -> Findings:
 
 
 async def changed_files(below: str, environ: Mapping[str, str], turn: ToolContext) -> Counter[str]:
-    """In how many of the latest commits each file was changed. Raises ToolRefused where git fails."""
+    """In how many of the latest commits each file was changed. Raises ToolRefused if git fails."""
     args = f"log -n {MAX_COMMITS} --no-merges --no-renames --format= --name-only -- {shlex.quote(below)}"
     answer = await git_tool(environ, most=_MAX_LOG_BYTES).run({"args": args}, turn)
     if answer.is_error:

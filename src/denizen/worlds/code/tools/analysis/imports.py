@@ -228,7 +228,7 @@ def cycles(graph: Graph) -> list[list[str]]:
 
 
 def _trees(graph: Graph, starts: Iterable[str]) -> Iterator[list[str]]:
-    """What can be reached from each start and wasn't reached before, in the order in which a depth-first walk ends.
+    """The nodes reached from each start and not before, in the order in which a depth-first walk ends.
 
     Without recursion, as graphs may be deep.
     """

@@ -52,7 +52,7 @@ class Scope:
     def measured(
         self, what: str, measure: Callable[[bytes, str], list[T]], kind: type[T]
     ) -> Iterator[tuple[IndexedFile, list[T]]]:
-        """What `measure` returns for each file that can be parsed; kept as `what` until the file changes."""
+        """The result of `measure` for each file that can be parsed; kept as `what` until the file changes."""
         kept = self.index.measures(what, below=self.below)
         new: dict[str, bytes] = {}
         for file in self.files():
@@ -85,7 +85,7 @@ class Scope:
 
 @dataclass(slots=True)
 class Findings:
-    """What an analysis found, the most important first: rows for the model, and the same as `facts`.
+    """The results of an analysis, the most important first: rows for the model, and the same as `facts`.
 
     `heading` says what the rows are, `remarks` what they leave out.
     """

@@ -1,1 +1,1 @@
-"""What a project depends on, as its manifests and lock files say."""
+"""A project's dependencies, by its manifests and lock files."""

@@ -14,7 +14,7 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 class Dependency:
     """A direct dependency as it is declared; `kind` is empty for one to run, else `dev`, `optional: colour` and so on.
 
-    `key` is that of the package which the lock file has for it; empty where it doesn't say.
+    `key` is that of the package which the lock file has for it; empty if it doesn't say.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a project says of itself."""
+    """A project's name, version and direct dependencies."""
 
     name: str = ""
     version: str = ""
@@ -51,7 +51,7 @@ class LockFile:
     """A lock file: its packages by key.
 
     `wanted`: the direct dependencies of the projects that it holds for, where it names them: by folder (empty: its
-    own), or by the crate's name; `asked`: keys by what was asked for (`debug@^2.6.9`). `graph` is False where it
+    own), or by the crate's name; `asked`: keys by what was asked for (`debug@^2.6.9`). `graph` is False if it
     doesn't say who brings what.
     """
 
@@ -76,7 +76,7 @@ class Project:
     member: str = ""
 
     def direct(self) -> Iterator[tuple[Dependency, str]]:
-        """The direct dependencies, each with the key of its locked package; empty where it isn't locked."""
+        """The direct dependencies, each with the key of its locked package; empty if it isn't locked."""
         locked = self.lock.wanted.get(self.member, ())
         named: dict[str, list[str]] = {}
         for key, package in self.lock.packages.items():
@@ -126,24 +126,24 @@ def parse_version(ecosystem: Ecosystem, version: str) -> Any:
 
 
 def table(data: Any, *keys: str) -> dict[str, Any]:
-    """The table there; empty where there is none."""
+    """The table there; empty if there is none."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, dict) else {}
 
 
 def tables(data: Any) -> list[dict[str, Any]]:
-    """The tables of a list; empty where there is none."""
+    """The tables of a list; empty if there is none."""
     return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
 
 
 def words(data: Any) -> list[str]:
-    """The strings of a list; empty where there is none."""
+    """The strings of a list; empty if there is none."""
     return [each for each in data if isinstance(each, str)] if isinstance(data, list) else []
 
 
 def text(data: Any) -> str:
-    """The string there, or a table's `version`; empty where there is none."""
+    """The string there, or a table's `version`; empty if there is none."""
     if isinstance(data, dict):
         data = data.get("version")
     return data if isinstance(data, str) else ""

@@ -1,4 +1,4 @@
-"""What manifests declare: pyproject.toml, Pipfile, package.json, Cargo.toml and go.mod."""
+"""Reads manifests: pyproject.toml, Pipfile, package.json, Cargo.toml and go.mod."""
 
 import re
 import tomllib
@@ -80,7 +80,7 @@ def read_cargo(source: str) -> Manifest:
 
 
 def read_go_mod(source: str) -> Manifest:
-    """What a module requires; what it requires for others' sake is `indirect`."""
+    """A module's requirements; those of other modules are `indirect`."""
     found = re.search(r"^module\s+(\S+)", source, re.MULTILINE)
     lines = "\n".join(match[1] or match[0] for match in _GO_REQUIRES.finditer(source))
     local = dict(_GO_LOCAL.findall(source))

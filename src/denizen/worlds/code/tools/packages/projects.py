@@ -70,7 +70,7 @@ class FoundProjects:
 def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> FoundProjects:
     """The projects in the folder `path`, or where it has none, in those nearest below; or that of one manifest.
 
-    Raises ToolRefused where there is none at all.
+    Raises ToolRefused if there is none at all.
     """
     found: list[str] = []
     with workspace.at(path) as place:
@@ -87,7 +87,7 @@ def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Fou
     manifests = sorted(found, key=lambda each: (each.count("/"), each))
     if not manifests:
         raise ToolRefused(
-            f"there is no manifest in {path}: no pyproject.toml, requirements.txt, package.json, Cargo.toml or go.mod"
+            f"{path} has no manifest: no pyproject.toml, requirements.txt, package.json, Cargo.toml or go.mod"
         )
     nearest = [each for each in manifests if each.count("/") == manifests[0].count("/")][:MAX_MANIFESTS]
     folders: dict[str, list[str]] = {}
@@ -156,7 +156,7 @@ class _ProjectReader:
         return self._locks[path]
 
     def _read(self, path: str, read: Callable[[str], T]) -> T | None:
-        """What a file says; None, with a remark, where it can't be read."""
+        """The parsed file; None, with a remark, if it can't be read."""
         try:
             return read(load(self._workspace, path).text)
         except ToolRefused as refused:

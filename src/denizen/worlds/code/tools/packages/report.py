@@ -30,7 +30,7 @@ def listed(project: Project, name: str) -> Data:
 
 
 def tree(project: Project, name: str, depth: int) -> Data:
-    """What each direct dependency brings along, `depth` levels of it; or what the package of a name brings.
+    """The packages that each direct dependency brings along, `depth` levels deep; or those of one package.
 
     A package's own needs are listed once; where it comes again, `note` says so.
     """
@@ -63,7 +63,7 @@ def tree(project: Project, name: str, depth: int) -> Data:
 
 
 def info(projects: Sequence[Project], name: str) -> list[Data]:
-    """What is known of the package of that name, in each project that has it. Raises ToolRefused where none has."""
+    """All about the package of that name, in each project that has it. Raises ToolRefused if none has."""
     found: list[Data] = []
     for project in projects:
         plain, packages = plain_name(project, name), project.lock.packages

@@ -30,7 +30,7 @@ def with_index(
     stop: threading.Event,
     show: Callable[[str], None] = lambda line: None,
 ) -> T:
-    """What `work` gives with the index of the whole workspace as its files are now; `.gitignore` is obeyed.
+    """The result of `work` with the index of the whole workspace, brought up to date; `.gitignore` is obeyed.
 
     `home` is Denizen's. Until `stop` is set, then with what was indexed so far. `show` gets lines about a long wait.
     Blocks: call it in a thread (`run_in_thread(stop, with_index, …)`). Raises ToolRefused.
