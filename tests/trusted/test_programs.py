@@ -128,7 +128,7 @@ async def test_hooks_and_servers_find_no_planted_program(
     )
     (why,) = await servers.meet()
     assert "there is no program server" in why
-    assert "is named by its path" in why
+    assert "in the workspace by its path" in why
     await servers.close()
     assert ran(workspace) == []
 
