@@ -6,7 +6,7 @@ from itertools import count, cycle, islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.engine.loops import LONGEST_CYCLE, NOTHING_NEW, SAME, Loops
+from denizen.engine.loops import MAX_CYCLE_CALLS, MAX_REPEATS, MAX_STALE_ITERATIONS, Loops
 from denizen.messages import Text, ToolCall, ToolResult
 from denizen.ports import GiveUp, Iteration
 
@@ -32,7 +32,7 @@ def watch() -> Loops:
 @given(st.lists(st.lists(CALLS, min_size=1, max_size=3), min_size=1, max_size=6))
 def test_who_does_the_same_over_and_over_comes_to_an_end(rounds: list[list[tuple[str, int, bool]]]) -> None:
     loops = watch()
-    most = len(rounds) + 4 * max(SAME * len(rounds), SAME * LONGEST_CYCLE, NOTHING_NEW)
+    most = len(rounds) + 4 * max(MAX_REPEATS * len(rounds), MAX_REPEATS * MAX_CYCLE_CALLS, MAX_STALE_ITERATIONS)
     for calls in islice(cycle(rounds), most):
         loops.observe(iteration(calls))
         if isinstance(loops.action, GiveUp):

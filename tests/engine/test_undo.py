@@ -11,7 +11,7 @@ from tests.engine.scene import Host
 
 from denizen import Agent, run_agent
 from denizen.checkpoints import Conflict
-from denizen.engine.undo import INTENDED, redo, return_to, undo, undo_unchanged
+from denizen.engine.undo import UNDO_INTENT, redo, return_to, undo, undo_unchanged
 from denizen.entries import AnyEntry, CheckpointEntry, StateEntry, UserEntry
 from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, ToolCall
@@ -138,7 +138,7 @@ async def test_an_undo_that_a_crash_cut_off_is_finished_when_the_session_is_open
     assert agent.checkpoints
     oldest = (await agent.checkpoints.list())[-1].id
     way = {"to": session.entries[0].id, "snapshot": oldest, "expect": ""}
-    await session.append(StateEntry(name=INTENDED, value=way))
+    await session.append(StateEntry(name=UNDO_INTENT, value=way))
     await session.close()
     session = await agent.open("default")
     assert said(session) == []
@@ -237,7 +237,7 @@ async def test_an_undo_that_can_no_longer_be_finished_is_given_up_and_the_sessio
     (before, after) = [entry.snapshot for entry in session.entries if isinstance(entry, CheckpointEntry)]
     session = await agent.open("default")
     way = {"to": session.entries[0].id, "snapshot": before, "expect": after, "ours": [[before, after]]}
-    await session.append(StateEntry(name=INTENDED, value=way))
+    await session.append(StateEntry(name=UNDO_INTENT, value=way))
     await session.close()
     (project / "a.txt").write_text("mine, since the crash")
     with pytest.raises(DenizenError, match=r"can't be finished.*a\.txt"):
@@ -253,7 +253,7 @@ async def test_an_undo_that_was_finished_after_a_crash_can_be_taken_back(agent_o
     session = await talk(agent, "first")
     await undo(agent.record, session)
     await session.close()
-    await cut(agent, session, lambda entry: isinstance(entry, StateEntry) and entry.name == INTENDED, keep=True)
+    await cut(agent, session, lambda entry: isinstance(entry, StateEntry) and entry.name == UNDO_INTENT, keep=True)
     session = await agent.open("default")
     assert await redo(agent.record, session) == "first"
     assert (project / "a.txt").read_text() == "one"

@@ -27,9 +27,9 @@ BEGINNING_LOST = "[What was said before this is missing from the transcript.]"
 """Put before an answer that comes first: providers take no conversation that the model begins."""
 REFUSED = Text("[Left out: the provider refused it.]")
 """Put in place of content that the model can't be asked with."""
-TRUNCATE_OVER = 20_000
+TRUNCATE_OVER_CHARS = 20_000
 """Characters of a tool result that level 2 leaves (decisions, "Overflow")."""
-MIN_RESULT = 500
+MIN_RESULT_CHARS = 500
 """Characters of a tool result that level 2 leaves however small the window is."""
 
 _MARK = "\n[truncated "
@@ -121,9 +121,9 @@ def fair_share(lengths: Sequence[int], room: int) -> int:
     """The characters that each may have at most so that all of them together have `room`."""
     for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
         if length * left > room:
-            return max(room // left, MIN_RESULT)
+            return max(room // left, MIN_RESULT_CHARS)
         room -= length
-    return TRUNCATE_OVER
+    return TRUNCATE_OVER_CHARS
 
 
 def _cut(parts: Sequence[UserPart], limit: int, missing: int = 0) -> list[UserPart]:

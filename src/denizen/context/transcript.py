@@ -10,7 +10,7 @@ import msgspec
 from denizen.context.rendering import (
     BEGINNING_LOST,
     REFUSED,
-    TRUNCATE_OVER,
+    TRUNCATE_OVER_CHARS,
     fair_share,
     missing_result,
     result_lengths,
@@ -35,12 +35,12 @@ from denizen.ports import ActionFormat, AskModel, Toolset, View, WorldLine
 from denizen.text.documents import as_taken
 from denizen.text.estimate import BYTES_PER_TOKEN, estimate_message
 
-KEEP = 10
+KEPT_MESSAGES = 10
 """Messages that a compaction leaves (decisions, "Overflow")."""
 SUMMARY_HEADING = "[Conversation summary]"
 NO_SUMMARY = "The earlier messages were cut off; no summary of them could be made."
 OVERSIZED = "\n\n[Messages that were too long to be summarised are left out.]"
-RESULT_CHARS = 2_000
+MAX_RESULT_CHARS = 2_000
 """Characters of one tool result that the summariser reads."""
 INSTRUCTIONS = """\
 You condense the older part of a conversation between a user and an agent, so that the agent can go on without it.
@@ -58,7 +58,7 @@ class Transcript:
     one result, whatever became of the transcript: a result without a call is left out, a missing one is reported.
     """
 
-    def __init__(self, actions: ActionFormat, tools: Toolset, *, keep: int = KEEP) -> None:
+    def __init__(self, actions: ActionFormat, tools: Toolset, *, keep: int = KEPT_MESSAGES) -> None:
         self._actions = actions
         self._tools = tools
         self._keep = keep
@@ -192,7 +192,7 @@ class Transcript:
 
     def _truncated(self, view: View) -> CompactionEntry | None:
         lengths = [*chain.from_iterable(map(result_lengths, self._messages, self._bound))]
-        limit = min(TRUNCATE_OVER, fair_share(lengths, int(view.room / 2 * BYTES_PER_TOKEN)))
+        limit = min(TRUNCATE_OVER_CHARS, fair_share(lengths, int(view.room / 2 * BYTES_PER_TOKEN)))
         short = map(shortened, self._messages, self._bound, repeat(limit))
         if all(map(operator.is_, self._messages, short)):
             return None
@@ -278,9 +278,13 @@ def _rendered(message: Message) -> str:
             return f"User: {''.join(part.text for part in as_taken(message.content, ()) if isinstance(part, Text))}"
         case AssistantMessage():
             calls = [(call.name, json.dumps(call.args, ensure_ascii=False)) for call in message.tool_calls]
-            shown = (f"Agent calls {name} {args[:RESULT_CHARS]}" for name, args in calls)
+            shown = (f"Agent calls {name} {args[:MAX_RESULT_CHARS]}" for name, args in calls)
             return "\n".join([f"Agent: {message.text}", *shown])
         case ToolResult():
             text = "".join(part.text for part in as_taken(message.content, ()) if isinstance(part, Text))
-            short = text if len(text) <= RESULT_CHARS else f"{text[:RESULT_CHARS]}[… {len(text) - RESULT_CHARS} more]"
+            short = (
+                text
+                if len(text) <= MAX_RESULT_CHARS
+                else f"{text[:MAX_RESULT_CHARS]}[… {len(text) - MAX_RESULT_CHARS} more]"
+            )
             return f"Result of {message.name}{' (error)' if message.is_error else ''}: {short}"

@@ -36,12 +36,12 @@ from denizen.ports import ActionFormat, AskModel, Toolset, Traits, View, WorldLi
 from denizen.text.estimate import BYTES_PER_TOKEN, estimate_message
 from denizen.text.plural import counted
 
-COMMAND_CHARS = 200
+MAX_COMMAND_CHARS = 200
 """Characters of a command that are shown above its output; the reply itself has the whole of it."""
 MAX_FILES = 20
 """Changed files that are named."""
 
-_OWN = frozenset({"keep", "note", "notes", "task"})
+_BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
 """The tools whose results are nothing to keep: what they did is in the memory already."""
 
 
@@ -165,7 +165,7 @@ class WorkingMemory:
             case ToolResult(name="keep", details={"keep": [*numbers]}):
                 for number in numbers:
                     output = self._shown.output(number) if self._shown and isinstance(number, int) else None
-                    if output and output.name not in _OWN:
+                    if output and output.name not in _BOOKKEEPING:
                         self._remember(_Piece(output.content, traits=self._tools.traits_of(output)))
             case ToolResult(name="note", details={"note": str(fact)}):
                 self._note(fact)
@@ -269,7 +269,7 @@ class ReplyOutputs:
 
     def _headed(self, mark: str, result: ToolResult) -> ToolResult:
         command = " ".join(self._actions.show(self._calls[result.call_id], self._tools).split())
-        shown = command if len(command) <= COMMAND_CHARS else f"{command[:COMMAND_CHARS]}…"
+        shown = command if len(command) <= MAX_COMMAND_CHARS else f"{command[:MAX_COMMAND_CHARS]}…"
         failed = " (failed)" if result.is_error else ""
         return msgspec.structs.replace(result, content=headed(f"{mark} $ {shown}{failed}", result.content))
 

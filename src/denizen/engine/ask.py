@@ -20,7 +20,7 @@ from denizen.messages import AssistantMessage, AssistantPart, Message, Text, Too
 from denizen.ports import SURELY_HELD, CountingModel, ModelRequest, View
 from denizen.text.estimate import estimate_message, estimate_text
 
-TRY_AGAIN = 1.1
+RETRY_SUMMARY_GROWTH = 1.1
 """How much larger a context must be than when no summary could be made, before another is asked for."""
 
 Outcome = AssistantMessage | ModelError
@@ -112,7 +112,7 @@ async def _relieve_early(turn: Turn, levels: list[int]) -> None:
         tokens = turn.context.tokens(view)
         if turn.agent.model.local or tokens > SURELY_HELD:
             await turn.state.know_limits(turn.agent.model, turn.session.key)
-        if tokens < turn.state.unsummarised * TRY_AGAIN or await _fits(turn, view, tokens):
+        if tokens < turn.state.unsummarised * RETRY_SUMMARY_GROWTH or await _fits(turn, view, tokens):
             return
         entry = await summary_entry(turn, levels[0])
         if entry and entry.unsummarised:

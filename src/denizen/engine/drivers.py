@@ -17,7 +17,7 @@ class SimpleDriver:
         """Nothing is needed."""
 
 
-STALE = 5
+REMIND_AFTER_ITERATIONS = 5
 """Iterations without a call of `task`, after which the plan is brought to mind."""
 
 _BEGIN = (
@@ -48,7 +48,7 @@ class PlanningDriver:
             return Proceed(_GO_ON if _open(current_plan(view.session.entries)) else _BEGIN)
         if self._just_done:
             return Proceed(_ALL_DONE)
-        if self._untouched and self._untouched % STALE == 0:
+        if self._untouched and self._untouched % REMIND_AFTER_ITERATIONS == 0:
             return self._remind(self._plan or current_plan(view.session.entries))
         return Proceed()
 
@@ -83,9 +83,9 @@ def _all_done(plan: Plan | None) -> bool:
     return plan is not None and bool(plan.tasks) and not _open(plan)
 
 
-EVERY = 5
+ASSESS_EVERY_ITERATIONS = 5
 """Iterations between two assessments."""
-FAILED = 2
+STUCK_AFTER_FAILURES = 2
 """Iterations in a row in which every call failed: the turn is stuck."""
 
 _ASSESS = (
@@ -116,9 +116,13 @@ class ReflectiveDriver:
             self._since = self._failed = 0
 
     def _occasion(self) -> str:
-        if self._failed == FAILED:
-            return f"All calls of the last {FAILED} iterations failed. Before the next one, {_ASSESS}"
-        return f"After {EVERY} iterations, look up from the work: {_ASSESS}" if self._since == EVERY else ""
+        if self._failed == STUCK_AFTER_FAILURES:
+            return f"All calls of the last {STUCK_AFTER_FAILURES} iterations failed. Before the next one, {_ASSESS}"
+        return (
+            f"After {ASSESS_EVERY_ITERATIONS} iterations, look up from the work: {_ASSESS}"
+            if self._since == ASSESS_EVERY_ITERATIONS
+            else ""
+        )
 
 
 class LoopGuardedDriver:

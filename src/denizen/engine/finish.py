@@ -15,10 +15,10 @@ from denizen.events import Done, RunResult, TurnStop
 from denizen.messages import AssistantMessage, Usage
 from denizen.ports import Intent
 
-LEFT_OUT = "What the model hadn't answered yet is left out of the conversation from now on."
+CONTENT_LEFT_OUT = "What the model hadn't answered yet is left out of the conversation from now on."
 """What the user hears of content that the provider refuses."""
-EMPTY = "The model's answer is empty."
-WORTH_A_NOTICE = {
+EMPTY_ANSWER = "The model's answer is empty."
+STOP_NOTICES = {
     "length": "The answer was cut off by the length limit (agent.max_tokens).",
     "refusal": "The model refused to answer.",
 }
@@ -59,7 +59,7 @@ async def finish_after(turn: Turn, error: Exception) -> None:
     if isinstance(error, ModelError) and error.refuses_content:
         with suppress(SessionError):  # the first failure is the one to know
             await turn.append(StateEntry(name=CONTENT_REFUSED, value=error.message))  # else every later turn would fail
-            error.reword(f"{error.message.removesuffix('.')}. {LEFT_OUT}")
+            error.reword(f"{error.message.removesuffix('.')}. {CONTENT_LEFT_OUT}")
     await finish_anyhow(turn, "error", redact(str(error)))
 
 
@@ -90,8 +90,8 @@ def end_entry(turn: Turn, stop: TurnStop, note: str) -> EndEntry:
 def flaw_of(reply: AssistantMessage, intent: Intent) -> str:
     """What is wrong with a reply, for the user; empty: nothing is."""
     if reply.stop_reason == "end" and not (intent.calls or intent.directives or intent.reply.strip()):
-        return EMPTY
-    return WORTH_A_NOTICE.get(reply.stop_reason, "")
+        return EMPTY_ANSWER
+    return STOP_NOTICES.get(reply.stop_reason, "")
 
 
 def report_last(turn: Turn) -> RunResult:

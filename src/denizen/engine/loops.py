@@ -12,11 +12,11 @@ from denizen.messages import Text, ToolCall, ToolResult
 from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed
 from denizen.text.not_run import DROPPED, MISSING
 
-SAME = 3
+MAX_REPEATS = 3
 """Iterations with the same call and result, or the same error, that are a loop; rounds of a cycle, whatever it gave."""
-LONGEST_CYCLE = 4
+MAX_CYCLE_CALLS = 4
 """Calls of a cycle. Twice with the same results is a loop already."""
-NOTHING_NEW = 5
+MAX_STALE_ITERATIONS = 5
 """Iterations in a row without anything new that are a loop. As many with something new and no error that was there
 before, and the ladder starts over."""
 BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
@@ -28,14 +28,14 @@ _TIMES = re.compile(
 )
 """How long a command took, and when it ran; a number of many digits is looked at once."""
 _ENCODER = msgspec.json.Encoder(order="deterministic", enc_hook=repr)
-_NOT_ITS_DOING = frozenset({DROPPED, MISSING})
+_NOT_RUN_RESULTS = frozenset({DROPPED, MISSING})
 _WAITING = (
-    f"You have made the same call {SAME} times in a row: {{}}. If you wait for something, wait longer before you look "
-    "again; else say in a sentence what it is to bring, and do something else."
+    f"You have made the same call {MAX_REPEATS} times in a row: {{}}. If you wait for something, wait longer before "
+    "you look again; else say in a sentence what it is to bring, and do something else."
 )
-_MOST_LISTED = 6
+_MAX_LISTED_CALLS = 6
 """Calls that are named as what was tried."""
-_WIDEST = 120
+_MAX_LINE_CHARS = 120
 """Characters of a call, or of what it gave, that the model reads."""
 
 
@@ -81,7 +81,7 @@ class Loops:
         self._known: set[int] = set()  # what was seen in the turn: calls, results, both together, errors, texts
         self._first: Iteration | None = None
         self._fresh = 0  # iterations in a row that brought something new
-        self._recent = deque[_Attempt](maxlen=SAME * LONGEST_CYCLE)
+        self._recent = deque[_Attempt](maxlen=MAX_REPEATS * MAX_CYCLE_CALLS)
         self._row_of = 0  # the calls that the last iterations have made, each the same; `_row` is how many of them
         self._restart_counts()
 
@@ -109,7 +109,7 @@ class Loops:
         fails_again = any(step.result.is_error and not new for step, new in zip(steps, news, strict=False))
         self._fresh = self._fresh + 1 if True in news and not fails_again else 0
         self._stale = 0 if True in news else self._stale + 1
-        if self._fresh >= NOTHING_NEW:
+        if self._fresh >= MAX_STALE_ITERATIONS:
             self._rung, self._forgiven = 0, self._now
             self._counts.clear()
         sign = (self._sign(steps) if steps else None) or self._nothing_new()
@@ -126,7 +126,7 @@ class Loops:
         """The calls that count, each once."""
         steps: dict[int, _Attempt] = {}
         for call, result in zip(iteration.calls, iteration.results, strict=False):
-            if call.name not in BOOKKEEPING and result.text not in _NOT_ITS_DOING:
+            if call.name not in BOOKKEEPING and result.text not in _NOT_RUN_RESULTS:
                 call_key = hash((call.name, _ENCODER.encode(call.args)))
                 key = hash((call_key, result.is_error, *self._seen(result)))
                 if key not in steps:
@@ -160,9 +160,9 @@ class Loops:
         for step in steps:
             times, since = self._counts.get(step.key, (0, self._now))
             self._counts[step.key] = times + 1, since
-            if times + 1 == SAME:
+            if times + 1 == MAX_REPEATS:
                 return _LoopSign(
-                    f"the same call was made {SAME} times with the same result: {self._named(step)}", since
+                    f"the same call was made {MAX_REPEATS} times with the same result: {self._named(step)}", since
                 )
         return None
 
@@ -177,18 +177,18 @@ class Loops:
         for key, step in failed.items():
             times, since = self._errors.get(key, (0, self._now))
             self._errors[key] = times + 1, since
-            if times + 1 == SAME:
-                return _LoopSign(f"the same error came {SAME} times: {_first_line(step.result)}", since)
+            if times + 1 == MAX_REPEATS:
+                return _LoopSign(f"the same error came {MAX_REPEATS} times: {_first_line(step.result)}", since)
         return None
 
     def _circle(self, steps: Iterable[_Attempt]) -> _LoopSign | None:
         if not any(step.again for step in steps):
             return None
         cycle = [step for step in self._recent if step.iteration >= self._counted_from]
-        for length in range(2, LONGEST_CYCLE + 1):
+        for length in range(2, MAX_CYCLE_CALLS + 1):
             keys = [step.key for step in cycle[-2 * length :]]
-            calls = [step.call_key for step in cycle[-SAME * length :]]
-            if _is_cycle(keys, length, 2) or _is_cycle(calls, length, SAME):
+            calls = [step.call_key for step in cycle[-MAX_REPEATS * length :]]
+            if _is_cycle(keys, length, 2) or _is_cycle(calls, length, MAX_REPEATS):
                 names = ", ".join(self._named(step) for step in cycle[-length:])
                 return _LoopSign(f"the same {length} calls are made in turn: {names}", cycle[-2 * length].iteration)
         return None
@@ -198,10 +198,10 @@ class Loops:
         calls = hash(frozenset(step.call_key for step in steps))
         self._row = self._row + 1 if calls == self._row_of else 1
         self._row_of = calls
-        return self._row == SAME
+        return self._row == MAX_REPEATS
 
     def _nothing_new(self) -> _LoopSign | None:
-        if self._stale < NOTHING_NEW:
+        if self._stale < MAX_STALE_ITERATIONS:
             return None
         return _LoopSign(f"the last {self._stale} iterations brought nothing new", self._now - self._stale + 1)
 
@@ -232,7 +232,7 @@ class Loops:
 
     def _tried(self) -> str:
         latest = {step.call_key: step for step in self._recent if step.iteration >= self._since}
-        steps = [*latest.values()][-_MOST_LISTED:]
+        steps = [*latest.values()][-_MAX_LISTED_CALLS:]
         return "\n".join(f"- {self._named(step)}: {_first_line(step.result)}" for step in steps)
 
     def _named(self, step: _Attempt) -> str:
@@ -258,4 +258,4 @@ def _first_line(result: ToolResult) -> str:
 
 def _cut(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+    return text if len(text) <= _MAX_LINE_CHARS else f"{text[: _MAX_LINE_CHARS - 1]}…"

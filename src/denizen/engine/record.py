@@ -44,9 +44,9 @@ def _unnamed(agent: "AgentRecord", name: str) -> "AgentRecord":
     return agent
 
 
-_MOST_STATES = 512
+_MAX_STATES = 512
 """Sessions whose state is kept in memory for their next turn."""
-_MOST_ENTRIES = 50_000
+_MAX_STATE_ENTRIES = 50_000
 """The entries that these had together when they were used last."""
 
 
@@ -103,7 +103,9 @@ class AgentRecord:
     zone: tzinfo | None = UTC
     hooks: Hooks | None = None
     subagent: SubagentRecord = _unnamed
-    states: SharedCache[Any] = field(default_factory=lambda: SharedCache(_MOST_STATES, _MOST_ENTRIES), compare=False)
+    states: SharedCache[Any] = field(
+        default_factory=lambda: SharedCache(_MAX_STATES, _MAX_STATE_ENTRIES), compare=False
+    )
 
     def now(self) -> datetime:
         """The time of day where the user is."""

@@ -23,9 +23,9 @@ from denizen.messages import Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import Answer, Ask, Control, Parked, Session, Stop, Traits, save_files
 from denizen.runtime.clock import wait_until
 
-DEEPEST = 3
+MAX_DEPTH = 3
 """How many turns may be around a subagent's."""
-_MOST_SHOWN = 200  # characters of a call in a line of progress
+_MAX_CALL_CHARS = 200  # characters of a call in a line of progress
 
 
 def task_id(entries: Sequence[AnyEntry], call_id: str) -> str:
@@ -41,8 +41,8 @@ def subagent_key(parent: str, task: str) -> str:
 
 def check_depth(depth: int) -> None:
     """Raises ToolRefused where a turn with so many around it may have no subagents."""
-    if depth >= DEEPEST:
-        raise ToolRefused(f"subagents are at most {DEEPEST} deep: do it yourself")
+    if depth >= MAX_DEPTH:
+        raise ToolRefused(f"subagents are at most {MAX_DEPTH} deep: do it yourself")
 
 
 async def run_subagent(parent: Turn, call_id: str, show: Callable[[str], None], task: str, name: str) -> ToolResult:
@@ -178,7 +178,7 @@ class _ParentHost:
         match event:
             case ToolStart(name, call_id, args):
                 shown = " ".join(self._agent.shown(ToolCall(call_id, name, args)).split())
-                self._show(f"{shown if len(shown) <= _MOST_SHOWN else shown[: _MOST_SHOWN - 1] + '…'}\n")
+                self._show(f"{shown if len(shown) <= _MAX_CALL_CHARS else shown[: _MAX_CALL_CHARS - 1] + '…'}\n")
             case ToolUpdate(tool_name=name, text=text) if self._delegates(name):
                 self._show(text)
             case ToolEnd(is_error=True, summary=summary):

@@ -23,7 +23,7 @@ from denizen.messages import ToolResult
 from denizen.ports import Checkpoints, Conflict, Session
 from denizen.ports.checkpoints import AFTER, BEFORE, CheckpointSpan, Pair, span_of
 
-INTENDED = "undo"
+UNDO_INTENT = "undo"
 """The state entry that says what an undo, or a redo, is about to do: a crash then doesn't leave it half done."""
 
 
@@ -145,7 +145,7 @@ async def finish_undo(checkpoints: Checkpoints | None, session: Session) -> None
     if isinstance(last, CheckpointEntry) and last.label == BEFORE and not unfinished(session.entries):
         with suppress(DenizenError):  # otherwise these changes count as the user's
             await _snapshot_now(checkpoints, session)  # the changes of a copy were being applied
-    move = last.read(HeadMove) if isinstance(last, StateEntry) and last.name == INTENDED else None
+    move = last.read(HeadMove) if isinstance(last, StateEntry) and last.name == UNDO_INTENT else None
     if last is None or move is None:
         return
     try:
@@ -173,7 +173,7 @@ async def _carry_out(checkpoints: Checkpoints | None, session: Session, move: He
         _required(checkpoints)
     stays = session.head
     move = msgspec.structs.replace(move, expect="") if force else move
-    await session.append(StateEntry(name=INTENDED, value=msgspec.to_builtins(move)))
+    await session.append(StateEntry(name=UNDO_INTENT, value=msgspec.to_builtins(move)))
     try:
         await _apply(checkpoints, session, move)
     except SessionError:

@@ -15,15 +15,15 @@ AFTER = "after"
 Pair = tuple[str, str]
 """A snapshot and a later one."""
 
-_NAMED = 10
+_MAX_NAMED_FILES = 10
 """Paths that a message names."""
 _ADVICE = "Put those changes elsewhere first."
 
 
 def named(paths: Sequence[str]) -> str:
     """The first of many paths."""
-    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[:_NAMED]) + more
+    more = f" and {len(paths) - _MAX_NAMED_FILES:,} more" if len(paths) > _MAX_NAMED_FILES else ""
+    return ", ".join(paths[:_MAX_NAMED_FILES]) + more
 
 
 class Conflict(DenizenError):

@@ -18,10 +18,10 @@ from denizen.messages import ToolResult
 
 State = Literal["todo", "doing", "done", "dropped"]
 
-MOST_TASKS = 100
-DEEPEST = 4
+MAX_TASKS = 100
+MAX_TASK_DEPTH = 4
 """Levels of subtasks, the tasks themselves among them."""
-LONGEST_GOAL = 300
+MAX_GOAL_CHARS = 300
 """Characters."""
 
 _ID = re.compile(r"[\w.-]{1,24}")
@@ -82,18 +82,18 @@ def plan_of(tasks: Iterable[Task]) -> Plan:
     """
     tasks = tuple(tasks)
     level, number = [*tasks], 0
-    for _ in range(DEEPEST):
+    for _ in range(MAX_TASK_DEPTH):
         number += len(level)
         level = [subtask for task in level for subtask in task.subtasks]
     if level:
-        raise ToolRefused(f"a plan has {DEEPEST} levels at most; make the subtasks of the deepest one a list")
-    if number > MOST_TASKS:
-        raise ToolRefused(f"a plan holds {MOST_TASKS} tasks, not {number}; combine small steps")
+        raise ToolRefused(f"a plan has {MAX_TASK_DEPTH} levels at most; make the subtasks of the deepest one a list")
+    if number > MAX_TASKS:
+        raise ToolRefused(f"a plan holds {MAX_TASKS} tasks, not {number}; combine small steps")
     plan = Plan(tuple(_completed(tasks, "", {task.id for task in _walk(tasks)})))
     seen: set[str] = set()
     for task in plan:
-        if not 1 <= len(task.goal) <= LONGEST_GOAL:
-            raise ToolRefused(f"task {task.id}: a goal is a line of 1 to {LONGEST_GOAL} characters")
+        if not 1 <= len(task.goal) <= MAX_GOAL_CHARS:
+            raise ToolRefused(f"task {task.id}: a goal is a line of 1 to {MAX_GOAL_CHARS} characters")
         if not _ID.fullmatch(task.id):
             raise ToolRefused(f"{task.id!r} can't be an id: letters, digits, dots and dashes, 24 at most")
         if task.id in seen:

@@ -12,7 +12,7 @@ from denizen.config.trust import AGENT_FOLDERS
 from denizen.prompt.definitions import find_definitions, read_fields
 from denizen.trusted.session_files import SessionFiles
 
-_MOST_DESCRIBED = 500  # characters of a description, which every request holds
+_MAX_DESCRIPTION_CHARS = 500  # characters of a description, which every request holds
 
 _Name = Annotated[str, msgspec.Meta(pattern="^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
 _Words = Annotated[str, msgspec.Meta(min_length=1)]
@@ -60,5 +60,5 @@ def read_agent(path: Path, text: str | None = None) -> AgentFile:
     if "model" in fields and ":" not in str(fields["model"]):
         del fields["model"]
     made = msgspec.convert({"name": path.stem, **fields, "prompt": prompt.strip()}, AgentFile, strict=False)
-    described = " ".join(made.description.split())[:_MOST_DESCRIBED]
+    described = " ".join(made.description.split())[:_MAX_DESCRIPTION_CHARS]
     return msgspec.structs.replace(made, description=described)

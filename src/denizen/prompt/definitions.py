@@ -11,7 +11,7 @@ from denizen.config.files import read_file
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(\n|$)", re.DOTALL)
 _PLAIN_FIELD = re.compile(r"""^([A-Za-z][\w-]*):[ \t]+([^\s"'|>[{&*!#].*)$""", re.MULTILINE)
 _MAX_BYTES = 64_000  # of a file; its front matter is at the beginning
-_MOST = 100  # of a kind
+_MAX_DEFINITIONS = 100  # of a kind
 
 Origin = Literal["user", "project", "built-in"]
 """Whose a definition is."""
@@ -61,10 +61,10 @@ def find_definitions(
         except (OSError, ValueError) as error:
             notices.append(f"The {kind} {path} is left out: {error}.")
             continue
-        if len(defined) < _MOST:
+        if len(defined) < _MAX_DEFINITIONS:
             defined.setdefault(made.name, made)
         else:
-            notices.append(f"The {kind} {path} is left out: there are more than {_MOST}.")
+            notices.append(f"The {kind} {path} is left out: there are more than {_MAX_DEFINITIONS}.")
     return defined, notices
 
 

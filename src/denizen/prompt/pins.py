@@ -15,12 +15,12 @@ from denizen.errors import ConfigError
 from denizen.prompt.skills import Skill
 from denizen.trusted.session_files import SessionFiles
 
-_MOST_FILES = 1000
-_MOST_BYTES = 20_000_000
+_MAX_FILES = 1000
+_MAX_BYTES = 20_000_000
 """Bytes of all files of a skill."""
-_MOST_TEXT = 100_000
+_MAX_TEXT_BYTES = 100_000
 """Bytes of a file whose text is kept to show what changed; of the others only the hash is."""
-_KEPT_TEXT = 500_000
+_MAX_KEPT_BYTES = 500_000
 """Bytes of text that are kept of one skill."""
 _IGNORED = {"__pycache__", ".git"}
 """Folders that change by running scripts, or by updating."""
@@ -122,14 +122,14 @@ def _files(folder: Path) -> dict[str, _PinnedFile]:
     found: dict[str, _PinnedFile] = {}
     size = kept = 0
     for path in _paths(folder):
-        if len(found) == _MOST_FILES:
-            raise ValueError(f"it has more than {_MOST_FILES:,} files, too many to check")
-        data = _content(path, _MOST_BYTES - size + 1)
+        if len(found) == _MAX_FILES:
+            raise ValueError(f"it has more than {_MAX_FILES:,} files, too many to check")
+        data = _content(path, _MAX_BYTES - size + 1)
         size += len(data)
-        if size > _MOST_BYTES:
-            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes, too many to check")
+        if size > _MAX_BYTES:
+            raise ValueError(f"it has more than {_MAX_BYTES:,} bytes, too many to check")
         is_own = Path(os.path.realpath(path.parent)).is_relative_to(root)
-        text = _as_text(data) if is_own and kept + len(data) <= _KEPT_TEXT else None
+        text = _as_text(data) if is_own and kept + len(data) <= _MAX_KEPT_BYTES else None
         kept += len(data) if text is not None else 0
         name = str(path.relative_to(folder)).encode(errors="backslashreplace").decode()
         found[name] = _PinnedFile(hashlib.sha256(data).hexdigest(), text)
@@ -165,7 +165,7 @@ def _content(path: Path, most: int) -> bytes:
 
 
 def _as_text(data: bytes) -> str | None:
-    if len(data) > _MOST_TEXT or b"\0" in data:
+    if len(data) > _MAX_TEXT_BYTES or b"\0" in data:
         return None
     try:
         return data.decode()

@@ -9,8 +9,8 @@ from denizen.prompt.definitions import Origin, find_definitions, read_fields
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _BUILT_IN = Path(__file__).parent / "builtin"
-_MAX_NAME = 64
-_MAX_DESCRIPTION = 1024
+_MAX_NAME_CHARS = 64
+_MAX_DESCRIPTION_CHARS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ def read_skill(path: Path, origin: Origin = "user") -> Skill:
     """The skill that a SKILL.md describes. Raises OSError or ValueError when it can't be used."""
     fields = {name: value for name, value in read_fields(path)[0].items() if isinstance(value, str)}
     name, description = fields.get("name", ""), " ".join(fields.get("description", "").split())
-    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME:
-        raise ValueError(f"its name must be lower-case words with hyphens, at most {_MAX_NAME} characters")
+    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME_CHARS:
+        raise ValueError(f"its name must be lower-case words with hyphens, at most {_MAX_NAME_CHARS} characters")
     if not description:
         raise ValueError("it has no description")
-    return Skill(name, description[:_MAX_DESCRIPTION], path, origin)
+    return Skill(name, description[:_MAX_DESCRIPTION_CHARS], path, origin)

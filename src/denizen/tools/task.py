@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import ToolContext, Traits
-from denizen.ports.tasks import MOST_TASKS, Plan, State, Task, current_plan, plan_of
+from denizen.ports.tasks import MAX_TASKS, Plan, State, Task, current_plan, plan_of
 from denizen.tools.function import tool
 
 MAX_NAMED = 6  # ready tasks that are named
@@ -103,8 +103,8 @@ def parse_plan(text: str) -> tuple[Task, ...]:
     lines = [line.expandtabs(4) for line in text.splitlines() if line.strip()]
     if lines and _HEAD.fullmatch(lines[0].strip()):
         del lines[0]
-    if len(lines) > MOST_TASKS:
-        raise ToolRefused(f"a plan holds {MOST_TASKS} tasks, not {len(lines)}; combine small steps")
+    if len(lines) > MAX_TASKS:
+        raise ToolRefused(f"a plan holds {MAX_TASKS} tasks, not {len(lines)}; combine small steps")
     return tuple(_parse_block(lines, nested=False))
 
 

@@ -19,9 +19,9 @@ from denizen.ports import HookAnswer, HookEvent
 from denizen.trusted.programs import trusted_environ
 from denizen.trusted.session_files import SessionFiles
 
-_REFUSED = 2
+_REFUSED_STATUS = 2
 _MAY_REFUSE = {"turn_start", "before_tool"}
-_MOST_WORDS = 4000
+_MAX_ERROR_BYTES = 4000
 """Bytes of what a hook says on standard error."""
 
 
@@ -53,7 +53,7 @@ class CommandHooks:
                 why = error.strerror if isinstance(error, OSError) else error
                 problems.append(f"The hook `{hook.command}` can't be run: {why}.")
             else:
-                if status == _REFUSED and event in _MAY_REFUSE:
+                if status == _REFUSED_STATUS and event in _MAY_REFUSE:
                     return HookAnswer(words or f"the user's hook `{hook.command}` refuses it", problems)
                 if status:
                     problems.append(f"The hook `{hook.command}` failed with status {status}: {words or 'no words'}")
@@ -85,4 +85,4 @@ class CommandHooks:
                         os.killpg(process.pid, signal.SIGKILL)
                     await process.wait()
             said.seek(0)
-            return status, said.read(_MOST_WORDS).decode(errors="replace").strip()
+            return status, said.read(_MAX_ERROR_BYTES).decode(errors="replace").strip()

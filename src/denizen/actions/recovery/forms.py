@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from denizen.actions.recovery.marks import ACTION, CALLED, CLOSES, NAME, OPENS
 from denizen.actions.recovery.scanner import Found, Scanner, WrittenCall
-from denizen.actions.recovery.values import DEPTH, Unreadable, Untyped, Values, Verbatim, read_object, read_whole
+from denizen.actions.recovery.values import MAX_DEPTH, Unreadable, Untyped, Values, Verbatim, read_object, read_whole
 
 # JSON: `{"name": …, "arguments": {…}}`, lists of them, and what they are called elsewhere
 
@@ -376,7 +376,7 @@ def _nested(scanner: Scanner, at: int) -> Found | None:
 def _inside(scanner: Scanner, at: int, name: str, depth: int) -> tuple[Any, int] | None:
     """What the element `name` holds, and where it ends: its text, or its elements by name, several of one as a list."""
     held: dict[str, list[Any]] = {}
-    while depth < DEPTH:
+    while depth < MAX_DEPTH:
         begin = scanner.find(_TOKEN, at)
         tag = scanner.match(_NESTED_TAG, begin) if begin >= 0 else None
         if tag is None:

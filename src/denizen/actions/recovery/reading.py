@@ -27,7 +27,7 @@ _EVENTS: Final = {
 _EVENT: Final = re.compile("|".join(f"(?P<{name}>{event})" for name, event in _EVENTS.items()), re.MULTILINE)
 """The next event; the group that matched last is its name."""
 
-_SHOWN: Final = 200
+_MAX_SHOWN_CHARS: Final = 200
 """Characters of a call that can't be read which the model sees."""
 _WORD: Final = re.compile(marks.NAME)
 _EDGE: Final = re.compile(rf"{marks.OPENS}|{marks.CLOSES}")
@@ -40,7 +40,7 @@ _CALL_LIST: Final = re.compile(r"\s*\[\s*\{")
 _FENCE_BEGIN: Final = re.compile(r"[ \t]{0,40}(`{3,}|~{3,})")
 _FENCE_END: Final = re.compile(r"^[ \t]{0,40}(`{3,}|~{3,})[ \t]{0,40}$", re.MULTILINE)
 
-_PARAGRAPH: Final = 2_000
+_MAX_PARAGRAPH_CHARS: Final = 2_000
 """Characters in which quotation marks are counted."""
 _QUOTATION_MARKS: Final = "\"'`“”„‘’«»「『"
 _SPAN: Final = re.compile(r"`[^`]*`")
@@ -250,7 +250,7 @@ class Reader:
         calls, end = forms.read_block(self._scanner, start, tried)
         if calls and self._take(calls, start, end):
             return end
-        piece = "" if calls else _EDGE.split(self._whole[end : end + _SHOWN], 1)[0].strip()
+        piece = "" if calls else _EDGE.split(self._whole[end : end + _MAX_SHOWN_CHARS], 1)[0].strip()
         if end >= self._broken_until and any(self._scanner.tools.find(name) for name in _WORD.findall(piece)):
             self.broken.append(f"the arguments can't be read in {piece}")
             self._broken_until = end + len(piece)
@@ -273,7 +273,7 @@ class Reader:
 
 def is_quoted(text: str, start: int, end: int, *, since: int = 0) -> bool:
     """Whether a call is in quotation marks, or indented as code, by the words before it from `since` on."""
-    lead = scrub(text[max(since, start - _PARAGRAPH) : start])
+    lead = scrub(text[max(since, start - _MAX_PARAGRAPH_CHARS) : start])
     if lead and lead[-1] in _QUOTATION_MARKS:
         return True
     line = lead.rpartition("\n")[2]
@@ -281,4 +281,4 @@ def is_quoted(text: str, start: int, end: int, *, since: int = 0) -> bool:
         return True
     paragraph = _SPAN.sub("", lead.rpartition("\n\n")[2])
     opened = paragraph.count('"') % 2 == 1 or paragraph.count("“") > paragraph.count("”")
-    return opened and _CLOSED.match(text, end, end + _PARAGRAPH) is not None
+    return opened and _CLOSED.match(text, end, end + _MAX_PARAGRAPH_CHARS) is not None

@@ -36,8 +36,8 @@ _HEADS_BY_NAME: Final = (
     *("{}(", "[{}(", "{}{{", "Action:{}", "call:{}", "tool_call:{}", "tool_code:{}", "tool_use:{}", "TOOL_CALL:{}"),
     *("TOOL:{}", *(f'{bracket}"{key}":"{{}}"' for key in NAME_KEYS for bracket in ("{{", "[{{"))),
 )
-_LONGEST_HEAD: Final = 200
-_MOST_WHITE: Final = 400
+_MAX_HEAD_CHARS: Final = 200
+_MAX_BLANK_CHARS: Final = 400
 """Characters of white space that may wait for what comes after them."""
 
 _FENCE: Final = re.compile(rf"{FENCE}(?P<info>[^`\n]*\n)")
@@ -138,7 +138,7 @@ class HoldCalls:
         """How far the text from `at` on can be shown."""
         if self._thought:
             return at
-        waits = not self._last and len(text) < _MOST_WHITE
+        waits = not self._last and len(text) < _MAX_BLANK_CHARS
         if waits and any(mark.startswith(text.strip()) for mark in (*THOUGHTS, *_STRIPPED)):
             return at
         opening = None
@@ -184,16 +184,16 @@ class HoldCalls:
             if calls or self._openings.fenced.search(text, fence.end(), end):
                 self._over = True
                 return -1
-            if end == len(text) and end - fence.end() < _LONGEST_HEAD:
+            if end == len(text) and end - fence.end() < _MAX_HEAD_CHARS:
                 return -1
             self._fence = re.compile(
                 rf"^[ \t]{{0,40}}{fence['ticks'][0]}{{{len(fence['ticks'])},}}[ \t]*\n", re.MULTILINE
             )
             return fence.end()
-        line = "".join(text[at : at + _LONGEST_HEAD].split()).replace("'", '"')
+        line = "".join(text[at : at + _MAX_HEAD_CHARS].split()).replace("'", '"')
         if line.startswith(self._openings.heads):
             self._over = True
             return -1
         blank = not line and "\n" in text[at:]
-        cut_off = len(text) - at < _LONGEST_HEAD and not blank
+        cut_off = len(text) - at < _MAX_HEAD_CHARS and not blank
         return -1 if cut_off and (self._openings.may_open(line) or _FENCE_BEGUN.match(text, at)) else at

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from denizen.actions.recovery.scanner import Scanner
 
-DEPTH: Final = 64
+MAX_DEPTH: Final = 64
 """Levels of brackets in brackets; a text with more isn't a call."""
 
 _CLOSING: Final = {"{": "}", "[": "]", "(": ")"}
@@ -120,7 +120,7 @@ class Values:
     def open(self, bracket: str) -> None:
         """Go into a bracket. Raises Unreadable where there is none, or it is too deep."""
         self._depth += 1
-        if self._depth > DEPTH or not self._take(bracket):
+        if self._depth > MAX_DEPTH or not self._take(bracket):
             raise Unreadable
 
     def more(self, bracket: str, *, first: bool) -> bool:

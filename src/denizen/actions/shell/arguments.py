@@ -20,7 +20,7 @@ _CONTEXT_AND_WEIGHT = re.compile(
     r""",\s*(?P<context>"[^"]+"|'[^']+'|[^\W\d][^,"']{0,60}?)\s*,\s*(?P<weight>0?\.\d+|[01]\.0+)\s*\Z"""
 )
 """What ends the form of three parts: `store("…", "architecture", 0.8)`."""
-_SHOWN = 60
+_MAX_SHOWN_CHARS = 60
 """Characters of a wrong word that the model is shown."""
 
 
@@ -130,7 +130,7 @@ class _Arguments:
                 at = self._take_option(words, at)
         places = [each for each in self._places if each.name not in self.given]
         if bare and not places:
-            raise ToolRefused(f"it takes no {bare[0].text[:_SHOWN]!r}")
+            raise ToolRefused(f"it takes no {bare[0].text[:_MAX_SHOWN_CHARS]!r}")
         for place, word in zip(places[:-1], bare, strict=False):
             self.given[place.name] = self._value(place, word.text)
         # the last place takes all that is left: a list of words, or bare ones with the blanks between them
@@ -170,8 +170,10 @@ class _Arguments:
         name, equals, text = words[at].text.partition("=")
         parameter, meant = self._find(name)
         if parameter is None:
-            near = difflib.get_close_matches(name[2 : _SHOWN + 2], self._options, 1, 0.5)
-            raise ToolRefused(f"there is no option {name[:_SHOWN]}{f'; did you mean --{near[0]}?' if near else ''}")
+            near = difflib.get_close_matches(name[2 : _MAX_SHOWN_CHARS + 2], self._options, 1, 0.5)
+            raise ToolRefused(
+                f"there is no option {name[:_MAX_SHOWN_CHARS]}{f'; did you mean --{near[0]}?' if near else ''}"
+            )
         after = at + 1
         if not equals:
             following = words[after] if after < len(words) else None
@@ -190,7 +192,9 @@ class _Arguments:
         try:
             return parameter.value(text)
         except ValueError:
-            raise ToolRefused(f"{parameter.option} must be {parameter.expected}, not {text[:_SHOWN]!r}") from None
+            raise ToolRefused(
+                f"{parameter.option} must be {parameter.expected}, not {text[:_MAX_SHOWN_CHARS]!r}"
+            ) from None
 
 
 def show(call: ToolCall, tools: Toolset) -> str:

@@ -23,7 +23,7 @@ PROSE = frozenset({"done", "note", "ask", "memorize", "remember", "store"})
 COMMAND_LINES = frozenset({"command", "args"})
 """Parameters that are a command line themselves: they get the rest of the command as it is."""
 
-_SUMMARY = 70
+_MAX_SUMMARY_CHARS = 70
 """Characters of a tool's description in the prompt."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -253,7 +253,11 @@ def grammar_of(tools: Toolset) -> str:
 def _summary_of(tool: Tool) -> str:
     """The first sentence of what the tool does, or what fits of it."""
     sentence = " ".join(tool.schema.description.split()).partition(". ")[0].rstrip(".")
-    return sentence if len(sentence) <= _SUMMARY else f"{sentence[:_SUMMARY].rpartition(' ')[0].rstrip(',:;')} …"
+    return (
+        sentence
+        if len(sentence) <= _MAX_SUMMARY_CHARS
+        else f"{sentence[:_MAX_SUMMARY_CHARS].rpartition(' ')[0].rstrip(',:;')} …"
+    )
 
 
 class Help:

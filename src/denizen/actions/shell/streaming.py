@@ -8,7 +8,7 @@ from denizen.actions.recovery.streaming import HoldCalls, Openings
 
 _INDENT: Final = r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 _BEFORE: Final = r"(?<![A-Za-z0-9_\"'`=\\$@])"
-_MOST_HELD: Final = 2_000
+_MAX_HELD_CHARS: Final = 2_000
 """Characters of an answer that may wait for a quote to be closed; with more, the rest waits for the end."""
 _DONE: Final = re.compile(r"\s*\$\(\s*done(?=[\s)])\s{0,400}")
 _MAYBE_DONE: Final = re.compile(r"\s{0,400}(?:\$(?:\(\s{0,400}(?:d(?:o(?:ne?)?)?)?)?)?\Z")
@@ -73,7 +73,7 @@ class HoldCommands:
                 break
             at = found.end()
         self._held = piece[at:]
-        if self._depth < 0 or piece.startswith("\\", at) or len(self._held) > _MOST_HELD:
+        if self._depth < 0 or piece.startswith("\\", at) or len(self._held) > _MAX_HELD_CHARS:
             self._feed = _nothing
         return piece[:at]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from denizen.engine.finish import EMPTY
+from denizen.engine.finish import EMPTY_ANSWER
 from denizen.events import RunResult
 from denizen.messages import Document, Image, Text, UserPart
 from denizen.ports import InboundMessage
@@ -62,4 +62,4 @@ def reply_text(result: RunResult) -> str:
         return result.reply
     if result.stop_reason == "cancelled":
         return "Stopped."
-    return DEFAULT_RESPONSE if result.error in {"", EMPTY} else result.error
+    return DEFAULT_RESPONSE if result.error in {"", EMPTY_ANSWER} else result.error

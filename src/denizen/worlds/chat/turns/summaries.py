@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from denizen.engine.ask import TRY_AGAIN
+from denizen.engine.ask import RETRY_SUMMARY_GROWTH
 from denizen.engine.callback_host import CallbackHost
 from denizen.engine.compact import compaction
 from denizen.engine.next_request import ReadSession
@@ -74,7 +74,7 @@ def _is_long(agent: AgentRecord, session: Session) -> bool:
         return True
     turn = Turn(agent, session, CallbackHost(), TurnOptions())
     tokens = turn.context.tokens(view := turn.view())
-    if tokens < turn.state.unsummarised * TRY_AGAIN:
+    if tokens < turn.state.unsummarised * RETRY_SUMMARY_GROWTH:
         return False
     return tokens > FULL_SHARE * SURELY_HELD and tokens > FULL_SHARE * view.window
 
