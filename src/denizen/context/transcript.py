@@ -282,9 +282,7 @@ def _rendered(message: Message) -> str:
             return "\n".join([f"Agent: {message.text}", *shown])
         case ToolResult():
             text = "".join(part.text for part in as_taken(message.content, ()) if isinstance(part, Text))
-            short = (
-                text
-                if len(text) <= MAX_RESULT_CHARS
-                else f"{text[:MAX_RESULT_CHARS]}[… {len(text) - MAX_RESULT_CHARS} more]"
-            )
-            return f"Result of {message.name}{' (error)' if message.is_error else ''}: {short}"
+            failed = " (error)" if message.is_error else ""
+            if len(text) > MAX_RESULT_CHARS:
+                text = f"{text[:MAX_RESULT_CHARS]}[… {len(text) - MAX_RESULT_CHARS} more]"
+            return f"Result of {message.name}{failed}: {text}"

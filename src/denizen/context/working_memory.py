@@ -303,9 +303,10 @@ class ChangedFiles:
     @property
     def line(self) -> str:
         """`changed: a.py (+3 −1), tests/test_a.py (new)`; empty where nothing was."""
-        named = [
-            f"{path} ({how if isinstance(how, str) else f'+{how[0]} −{how[1]}'})" for path, how in self._files.items()
-        ]
+        named: list[str] = []
+        for path, change in self._files.items():
+            words = change if isinstance(change, str) else f"+{change[0]} −{change[1]}"
+            named.append(f"{path} ({words})")
         more = [f"and {counted(len(named) - MAX_FILES, 'file')} more"] if len(named) > MAX_FILES else []
         return f"changed: {', '.join([*named[:MAX_FILES], *more])}" if named else ""
 

@@ -57,7 +57,8 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     diff = await _preview(turn, tool, args)
     answer = await answer_to(turn, Ask(call.id, question, call.name, call.args, quotation, diff))
     if not answer.allow:
-        return f"not run: {QUOTED if quotation else ''}{_refusal(answer)}"
+        why = _refusal(answer)
+        return f"not run: {QUOTED}{why}" if quotation else f"not run: {why}"
     if not quotation:  # a yes for longer is no answer to the next one
         await _keep_approval(turn, call, tool, in_sight, answer)
     return ""

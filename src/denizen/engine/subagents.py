@@ -178,7 +178,9 @@ class _ParentHost:
         match event:
             case ToolStart(name, call_id, args):
                 shown = " ".join(self._agent.shown(ToolCall(call_id, name, args)).split())
-                self._show(f"{shown if len(shown) <= _MAX_CALL_CHARS else shown[: _MAX_CALL_CHARS - 1] + '…'}\n")
+                if len(shown) > _MAX_CALL_CHARS:
+                    shown = f"{shown[: _MAX_CALL_CHARS - 1]}…"
+                self._show(f"{shown}\n")
             case ToolUpdate(tool_name=name, text=text) if self._delegates(name):
                 self._show(text)
             case ToolEnd(is_error=True, summary=summary):

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from denizen.entries import AnyEntry, CheckpointEntry
 from denizen.errors import DenizenError
+from denizen.text.plural import first_of
 
 BEFORE = "before"
 """The label of the checkpoint before an iteration's first change."""
@@ -22,8 +23,7 @@ _ADVICE = "Put those changes elsewhere first."
 
 def named(paths: Sequence[str]) -> str:
     """The first of many paths."""
-    more = f" and {len(paths) - _MAX_NAMED_FILES:,} more" if len(paths) > _MAX_NAMED_FILES else ""
-    return ", ".join(paths[:_MAX_NAMED_FILES]) + more
+    return first_of(paths, _MAX_NAMED_FILES)
 
 
 class Conflict(DenizenError):

@@ -15,6 +15,7 @@ import msgspec
 from denizen.entries import AnyEntry, ToolEntry
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
+from denizen.text.plural import first_of
 
 State = Literal["todo", "doing", "done", "dropped"]
 
@@ -184,4 +185,4 @@ def _check_order(plan: Plan) -> None:
 
 def _ids_there(plan: Plan) -> str:
     ids = [task.id for task in plan]
-    return f"available: {', '.join(ids[:20])}{', …' if len(ids) > 20 else ''}" if ids else "the plan is empty"
+    return f"available: {first_of(ids, 20)}" if ids else "the plan is empty"

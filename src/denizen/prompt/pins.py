@@ -178,7 +178,9 @@ def _changed(name: str, before: _PinnedFile | None, now: _PinnedFile | None) -> 
     if before and now and before.hash == now.hash:
         return ""
     old, new = before.text if before else "", now.text if now else ""
-    what = "changed" if before and now else "new" if now else "gone"
+    what = "changed" if before else "new"
+    if not now:
+        what = "gone"
     lines: Iterator[str] = iter(())
     if old is not None and new is not None:
         names = (name if before else "(new)", name if now else "(gone)")

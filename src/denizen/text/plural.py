@@ -17,7 +17,7 @@ def counted(number: int, what: str) -> str:
 
 def first_of(names: Sequence[str], most: int) -> str:
     """At most so many of the names: `a, b, c`, `a, b and 7 more`."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 

@@ -460,9 +460,9 @@ def read_block(
         at, opened = _past_marks(scanner, end, between=bool(calls))
         first = at if first < 0 else first
         within = within if opened is None else opened
-        found = next(
-            filter(None, (form(scanner, at) for form in (IN_MARKS if within else more if calls else forms))), None
-        )
+        possible = more if calls else forms
+        tried = (form(scanner, at) for form in (IN_MARKS if within else possible))
+        found = next(filter(None, tried), None)
         if found is None or all(call.args is None for call in found.calls):
             found = _unreadable(scanner, at) if within else None
         if found is None:

@@ -205,7 +205,9 @@ def _unescaped(escape: re.Match[str]) -> str:
         return chr(0x10000 + ((int(escape["high"], 16) - 0xD800) << 10) + int(escape["low"], 16) - 0xDC00)
     if digits := escape["u"] or escape["x"] or escape["U"]:
         code = int(digits, 16)
-        return escape[0] if code > 0x10FFFF else "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
+        if code > 0x10FFFF:
+            return escape[0]
+        return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)
     return _ESCAPES.get(escape["letter"], escape[0])
 
 

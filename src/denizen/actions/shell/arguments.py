@@ -35,7 +35,8 @@ def arguments_of(command: ShellCommand, parameters: Parameters) -> dict[str, Any
         reader.take_words(command.words)
     missing = [each.option for each in parameters.every if each.required and each.name not in reader.given]
     if missing:
-        raise ToolRefused(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+        verb = "is" if len(missing) == 1 else "are"
+        raise ToolRefused(f"{' and '.join(missing)} {verb} missing")
     return {each.name: reader.given[each.name] for each in parameters.every if each.name in reader.given}
 
 
@@ -60,7 +61,9 @@ class _Arguments:
         end = self._take_table() or self._take_last_parts() or self._take_last_options(start)
         text = self._body[start:end].strip()
         alone = end < len(self._body) and WHOLLY_QUOTED.fullmatch(text)
-        if text := (WordSplitter(text).read(0)[0][0].text if alone else plain_prose(text)) if rest or not taken else "":
+        if taken and not rest:
+            return
+        if text := WordSplitter(text).read(0)[0][0].text if alone else plain_prose(text):
             self.given[self._places[0].name] = text
 
     def _take_last_options(self, start: int) -> int:
@@ -171,9 +174,8 @@ class _Arguments:
         parameter, meant = self._find(name)
         if parameter is None:
             near = difflib.get_close_matches(name[2 : _MAX_SHOWN_CHARS + 2], self._options, 1, 0.5)
-            raise ToolRefused(
-                f"there is no option {name[:_MAX_SHOWN_CHARS]}{f'; did you mean --{near[0]}?' if near else ''}"
-            )
+            hint = f"; did you mean --{near[0]}?" if near else ""
+            raise ToolRefused(f"there is no option {name[:_MAX_SHOWN_CHARS]}{hint}")
         after = at + 1
         if not equals:
             following = words[after] if after < len(words) else None
@@ -184,8 +186,11 @@ class _Arguments:
                 raise ToolRefused(f"{name} needs a value: {parameter.expected}")
             text, after = following.text, after + 1
         value, earlier = self._value(parameter, text), self.given.get(parameter.name)
-        both = isinstance(earlier, list) and isinstance(value, list)
-        self.given[parameter.name] = [*earlier, *value] if both else value if meant else not value
+        if isinstance(earlier, list) and isinstance(value, list):
+            value = [*earlier, *value]
+        elif not meant:
+            value = not value
+        self.given[parameter.name] = value
         return after
 
     def _value(self, parameter: Parameter, text: str) -> Any:

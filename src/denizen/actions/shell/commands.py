@@ -253,11 +253,9 @@ def grammar_of(tools: Toolset) -> str:
 def _summary_of(tool: Tool) -> str:
     """The first sentence of what the tool does, or what fits of it."""
     sentence = " ".join(tool.schema.description.split()).partition(". ")[0].rstrip(".")
-    return (
-        sentence
-        if len(sentence) <= _MAX_SUMMARY_CHARS
-        else f"{sentence[:_MAX_SUMMARY_CHARS].rpartition(' ')[0].rstrip(',:;')} …"
-    )
+    if len(sentence) <= _MAX_SUMMARY_CHARS:
+        return sentence
+    return f"{sentence[:_MAX_SUMMARY_CHARS].rpartition(' ')[0].rstrip(',:;')} …"
 
 
 class Help:
@@ -301,8 +299,7 @@ class Help:
             default = each.schema.get("default")
             usual = "" if default is None or each.flag else f"default: {default}"
             if about := "; ".join(filter(None, (str(each.schema.get("description", "")), usual))):
-                lines.append(
-                    f"  {each.option.upper() if each in parameters.positional else f'--{each.option}'}  {about}"
-                )
+                written = each.option.upper() if each in parameters.positional else f"--{each.option}"
+                lines.append(f"  {written}  {about}")
         others = [f"$({other})" for other in _names_of(tool, self._tools) if other != name]
         return "\n".join([*lines, *([f"Also: {', '.join(others)}"] if others else [])])
