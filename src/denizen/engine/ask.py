@@ -30,8 +30,8 @@ async def ask_model(turn: Turn) -> AssistantMessage:
     """The model's answer to the context as it is now; the caller appends it to the session.
 
     A context that won't fit is relieved before the call, one that the provider refuses after it (decisions,
-    "Overflow"); each iteration starts with the first level. What the person interrupts is what had been
-    shown of it. Raises ModelError when nothing helped.
+    "Overflow"); each iteration starts with the first level. An interrupted answer is cut to what was shown.
+    Raises ModelError when nothing helped.
     """
     levels = [1, 2, 3]
     await _relieve_early(turn, levels)
@@ -54,13 +54,13 @@ async def ask_model(turn: Turn) -> AssistantMessage:
 async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
     """The entry by which the context policy makes the context smaller at this level; None: it can't.
 
-    Nor can a turn without history: what it sees is not what the session's later turns are to see.
+    A turn without history can't either: later turns of the session see more than it does.
     """
     if not turn.options.history:
         return None
     spent = Usage()
 
-    async def aside(messages: Sequence[Message], system: str) -> AssistantMessage:
+    async def ask_for_summary(messages: Sequence[Message], system: str) -> AssistantMessage:
         nonlocal spent
         await check_budgets(turn)
         agent = turn.agent
@@ -80,12 +80,12 @@ async def summary_entry(turn: Turn, level: int) -> CompactionEntry | None:
         spent = spent.plus(outcome.usage)
         return outcome
 
-    entry = await turn.context.relieve(turn.view(), level, aside)
+    entry = await turn.context.relieve(turn.view(), level, ask_for_summary)
     return entry and msgspec.structs.replace(entry, usage=spent)
 
 
 def request_of(turn: Turn) -> ModelRequest:
-    """What the model is asked next: the current context, in the agent's action format."""
+    """The next request: the current context, in the agent's action format."""
     agent = turn.agent
     request = ModelRequest(
         turn.context.assemble(turn.view()),
@@ -106,7 +106,7 @@ def request_of(turn: Turn) -> ModelRequest:
 
 
 async def _relieve_early(turn: Turn, levels: list[int]) -> None:
-    """Make a context smaller that is estimated not to fit; nothing is cut without a summary for that."""
+    """Make the context smaller if it probably won't fit; nothing is cut without a summary."""
     while levels:
         view = turn.view()
         tokens = turn.context.tokens(view)
@@ -124,7 +124,7 @@ async def _relieve_early(turn: Turn, levels: list[int]) -> None:
 
 
 async def _fits(turn: Turn, view: View, tokens: int) -> bool:
-    """Whether the window holds a call that is estimated so large; where it seems not to, the provider is asked."""
+    """Whether a call of that estimated size fits into the window; if it seems not to, the provider counts."""
     state, model = turn.state, turn.agent.model
     if view.holds(tokens - state.overestimate):
         return True
@@ -140,7 +140,7 @@ async def _fits(turn: Turn, view: View, tokens: int) -> bool:
 
 
 async def _relieve(turn: Turn, levels: list[int]) -> bool:
-    """Make the context smaller by the next level that can; whether one could."""
+    """Make the context smaller by the next level that succeeds; False: none did."""
     while levels:
         entry = await summary_entry(turn, levels.pop(0))
         if entry:
@@ -158,7 +158,7 @@ async def _shrink(turn: Turn, entry: CompactionEntry) -> None:
 
 
 async def _call(turn: Turn, request: ModelRequest, *, keep: bool = False) -> Outcome:
-    """One call through fail-over; `keep` what had streamed when the turn is cancelled, or the call interrupted."""
+    """One call through fail-over; `keep` keeps the streamed text of a cancelled or interrupted call."""
     stream = ReplyStream(turn)
     with call_span(turn.agent.model.name) if turn.traced else UNTRACED as span:
         try:
@@ -201,10 +201,10 @@ async def _consume(turn: Turn, request: ModelRequest, stream: ReplyStream) -> Ou
 
 
 def _with_own_ids(turn: Turn, message: AssistantMessage) -> AssistantMessage:
-    """The message with an id, where it asks for calls, and for each an id that no other call of the session has.
+    """The message with an id if it asks for calls, and an id for each call that is unique in the session.
 
-    The provider gets its own id back, unless it gave the same one to an earlier call. A message that has an id is a
-    recorded one, and stays as it is.
+    The provider gets its own id back, unless it gave the same one to an earlier call. A message with an id was
+    recorded, and stays as it is.
     """
     calls = message.tool_calls
     if message.id or not (calls or turn.agent.actions.read(message, turn.agent.tools).calls):

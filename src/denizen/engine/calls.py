@@ -1,4 +1,4 @@
-"""Running the tools that a model asked for."""
+"""Running the tools that a model asks for."""
 
 import asyncio
 import hashlib
@@ -39,7 +39,6 @@ class Progress:
         self._over = False
 
     def emit(self, text: str) -> None:
-        """Show some more."""
         if threading.get_ident() == self._thread:
             self._show(self._stream.feed(text))
         else:
@@ -70,12 +69,12 @@ async def run_calls(turn: Turn, reply: AssistantMessage, calls: Sequence[ToolCal
 
 
 def refused(call: ToolCall, why: str) -> ToolResult:
-    """The result of a call that didn't do what it should."""
+    """The result of a call that was refused or failed."""
     return ToolResult(call.id, call.name, [Text(why)], is_error=True)
 
 
 async def record(turn: Turn, result: ToolResult) -> ToolResult:
-    """Write a result, with the id that the provider knows its call by."""
+    """Write a result, with the call id that the provider used."""
     result = msgspec.structs.replace(result, wire_id=turn.state.wire_ids.get(result.call_id, ""))
     await turn.append(ToolEntry(message=result))
     return result
@@ -115,7 +114,7 @@ async def _run_batch(turn: Turn, batch: list[ToolCall]) -> list[ToolResult]:
 
 
 async def _run_or_park(turn: Turn, call: ToolCall, refusal: str) -> ToolResult | TurnOver:
-    """The result, or that the turn is to wait for an answer: the calls that run meanwhile still end."""
+    """The result, or the `TurnOver` of a turn that must wait for an answer: parallel calls still finish."""
     try:
         return await _run(turn, call, refusal)
     except TurnOver as over:
@@ -154,7 +153,7 @@ def tool_end(result: ToolResult, duration_ms: float = 0.0) -> ToolEnd:
 
 
 def summary(result: ToolResult) -> str:
-    """A line for the screen: the first; of a command that failed its exit code and the last, which says why."""
+    """One line for the screen: the first; for a failed command the exit code and the last line, which says why."""
     output, ended, code = f"\n{result.text}".rpartition("\n[exit code ")
     if not (result.is_error and ended):
         return result.text.partition("\n")[0][:200]
@@ -192,7 +191,7 @@ async def _execute(turn: Turn, call: ToolCall, tool: Tool) -> ToolResult:
 
 
 def _copied(args: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that the tool may change: the session keeps what the model said."""
+    """Arguments that the tool may change: the session keeps the originals."""
     return {name: value if type(value) is str else deepcopy(value) for name, value in args.items()}
 
 
@@ -244,7 +243,7 @@ def own_question_id(call_id: str, question: str) -> str:
 
 
 def _within_limit(turn: Turn, call: ToolCall, result: ToolResult) -> ToolResult:
-    """The result under the call's id, cut to what the model may get. Raises TypeError where it is none."""
+    """The result under the call's id, cut to the limit. Raises TypeError if it isn't a ToolResult."""
     if not isinstance(result, ToolResult) or not all(isinstance(part, UserPart) for part in result.content):
         raise TypeError("its result is not a ToolResult of texts and images")
     result = msgspec.structs.replace(result, call_id=call.id, name=call.name)

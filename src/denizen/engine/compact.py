@@ -1,4 +1,4 @@
-"""Making a session's context smaller between turns: because the person asks for it, or in the background."""
+"""Compacting a session between turns, on request or in the background."""
 
 import msgspec
 
@@ -17,10 +17,11 @@ from denizen.ports import Session, TurnIO
 async def compaction(agent: AgentRecord, session: Session, io: TurnIO) -> CompactionEntry | None:
     """The entry that puts a summary in place of all but the last messages (decisions, "Overflow"); None: too few.
 
-    It may be made in the background, of a session that was only read (`ReadSession`), and appended when it is open
-    again. A turn may have begun meanwhile, or the head have moved: it counts where what it covers is still seen.
+    It can be made in the background from a session that was only read (`ReadSession`), and appended once the session
+    is open again. A turn may have begun meanwhile, or the head have moved: the entry is ignored then unless it still
+    covers what the model sees.
 
-    Raises DenizenError when a turn is under way, the model can't summarise, or its budget is spent.
+    Raises DenizenError if a turn is under way, the model can't summarise, or its budget is spent.
     """
     if unfinished(session.entries):
         raise DenizenError("The session's last turn isn't over: it waits for an answer, or was interrupted.")
@@ -34,7 +35,7 @@ async def compaction(agent: AgentRecord, session: Session, io: TurnIO) -> Compac
 
 
 async def compact(agent: AgentRecord, session: Session, io: TurnIO) -> bool:
-    """Make the context smaller now; False where there is too little. Raises DenizenError as `compaction` does."""
+    """Make the context smaller now; False if there is too little. Raises DenizenError as `compaction` does."""
     if entry := await compaction(agent, session, io):
         await session.append(entry)
         io.emit(Compacted(entry.old_count, entry.new_count))

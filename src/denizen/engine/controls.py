@@ -1,4 +1,4 @@
-"""What the person says to a turn while it runs, and waiting for it."""
+"""The controls of a running turn: what the person says meanwhile, and waiting for it."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class Controls:
-    """The controls of a turn that arrived and weren't dealt with yet; `stopped` stays."""
+    """Controls that arrived and weren't dealt with yet; `stopped` stays True."""
 
     def __init__(self, io: TurnIO, state: SessionState) -> None:
         self.steers: list[UserMessage] = []
@@ -28,11 +28,11 @@ class Controls:
 
     @property
     def messages(self) -> list[UserMessage]:
-        """All that was said to the model, the most urgent first."""
+        """Undelivered messages for the model, most urgent first."""
         return [*self.interrupts, *self.steers, *self.follow_ups]
 
     def listen(self) -> bool:
-        """Note what the person did meanwhile; whether they have stopped the turn."""
+        """Collect new controls; True if the person has stopped the turn."""
         for control in self._io.controls():
             match control:
                 case Steer(text, message_id):
@@ -50,9 +50,9 @@ class Controls:
         return self.stopped
 
     async def run_until_stopped(self, work: Coroutine[Any, Any, _T], *, interruptible: bool = False) -> _T:
-        """The work's result; if the person stops the turn, the work is cancelled and the turn ends.
+        """The work's result. A stop cancels the work and ends the turn.
 
-        Raises Interrupted if it is `interruptible` and the person interrupts.
+        Raises Interrupted if the work is `interruptible` and the person interrupts.
         """
         working = asyncio.create_task(work)
         try:
@@ -69,12 +69,12 @@ class Controls:
         return working.result()
 
     async def changed(self) -> None:
-        """Return once the person did something that `listen` hasn't noted, or has stopped the turn."""
+        """Return once `listen` has something to collect, or the turn was stopped."""
         if not self.stopped:
             await self._changed_or_done(None)
 
     async def _changed_or_done(self, working: asyncio.Task[Any] | None) -> bool:
-        """Wait for the work or the host; whether the host has changed. All waiters share one task of the host's."""
+        """Wait for the work or a control; True for a control. All waiters share one task of the host."""
         if self._arrival is None or self._arrival.done():
             self._arrival = asyncio.create_task(self._io.changed())
         arrival = self._arrival

@@ -10,7 +10,6 @@ class SimpleDriver:
     """The model decides by itself."""
 
     def decide(self, view: View) -> Action:
-        """Ask it."""
         return Proceed()
 
     def observe(self, iteration: Iteration) -> None:
@@ -18,7 +17,7 @@ class SimpleDriver:
 
 
 REMIND_AFTER_ITERATIONS = 5
-"""Iterations without a call of `task`, after which the plan is brought to mind."""
+"""Iterations without a call of `task` before the model is reminded of the plan."""
 
 _BEGIN = (
     "Begin with a plan: set it with the tool `task` (action `plan`), three to eight steps, with what waits for what. "
@@ -34,7 +33,7 @@ _ALL_DONE = (
 
 
 class PlanningDriver:
-    """Asks for a plan with the tool `task`, reminds of it when it lies untouched, and says when all of it is done."""
+    """Asks for a plan with the tool `task`, reminds the model of an untouched plan, and says when all is done."""
 
     def __init__(self) -> None:
         self._iterations = 0
@@ -43,7 +42,6 @@ class PlanningDriver:
         self._just_done = False
 
     def decide(self, view: View) -> Action:
-        """Tell the model what it needs to know of the plan."""
         if self._iterations == 0:
             return Proceed(_GO_ON if _open(current_plan(view.session.entries)) else _BEGIN)
         if self._just_done:
@@ -53,7 +51,6 @@ class PlanningDriver:
         return Proceed()
 
     def observe(self, iteration: Iteration) -> None:
-        """See what became of the plan."""
         self._iterations += 1
         plans = [plan for result in iteration.results if (plan := plan_in(result))]
         was = self._plan
@@ -103,11 +100,9 @@ class ReflectiveDriver:
         self._ask = ""
 
     def decide(self, view: View) -> Action:
-        """Let it assess, or go on."""
         return Proceed(self._ask)
 
     def observe(self, iteration: Iteration) -> None:
-        """Count."""
         self._since += 1
         failed = bool(iteration.results) and all(result.is_error for result in iteration.results)
         self._failed = self._failed + 1 if failed else 0
@@ -126,10 +121,10 @@ class ReflectiveDriver:
 
 
 class LoopGuardedDriver:
-    """What is to be done about a loop goes before what the driver wants.
+    """A driver whose wishes give way to the next step against a loop.
 
-    It is also the boundary to drivers that others wrote: whatever they raise ends the turn as a DenizenError, with the
-    transcript whole.
+    It is also the boundary to third-party drivers: an exception ends the turn as a DenizenError, with the transcript
+    intact.
     """
 
     def __init__(self, driver: Driver, loops: Loops) -> None:
@@ -139,7 +134,6 @@ class LoopGuardedDriver:
 
     @property
     def name(self) -> str:
-        """What the driver is called."""
         return type(self._driver).__qualname__
 
     @property
@@ -162,7 +156,6 @@ class LoopGuardedDriver:
         return action
 
     def observe(self, iteration: Iteration) -> None:
-        """Show it to both."""
         self._loops.observe(iteration)
         try:
             self._driver.observe(iteration)

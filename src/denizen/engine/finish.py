@@ -16,13 +16,13 @@ from denizen.messages import AssistantMessage, Usage
 from denizen.ports import Intent
 
 CONTENT_LEFT_OUT = "What the model hadn't answered yet is left out of the conversation from now on."
-"""What the user hears of content that the provider refuses."""
+"""The notice about content that the provider refuses."""
 EMPTY_ANSWER = "The model's answer is empty."
 STOP_NOTICES = {
     "length": "The answer was cut off by the length limit (agent.max_tokens).",
     "refusal": "The model refused to answer.",
 }
-"""What the user should know of how an answer ended."""
+"""Notices for the user, by the stop reason of an answer."""
 
 
 async def finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
@@ -52,7 +52,7 @@ async def finish(turn: Turn, stop: TurnStop, note: str = "") -> RunResult:
 
 
 async def finish_after(turn: Turn, error: Exception) -> None:
-    """Finish a turn that something broke, without secrets in its words; the error is raised afterwards."""
+    """Finish a turn that failed, and redact the error, which the caller raises."""
     redact = turn.agent.redact
     if isinstance(error, DenizenError):
         error.reword(redact(str(error)))
@@ -64,7 +64,7 @@ async def finish_after(turn: Turn, error: Exception) -> None:
 
 
 async def finish_anyhow(turn: Turn, stop: TurnStop, note: str = "") -> None:
-    """Finish as well as can be: what ends the turn is raised, whatever else breaks now."""
+    """Finish as far as possible: a further failure doesn't hide the first."""
     if turn.ended:  # and the host broke on it: the transcript is complete
         return
     messages = turn.account.messages
@@ -88,14 +88,14 @@ def end_entry(turn: Turn, stop: TurnStop, note: str) -> EndEntry:
 
 
 def flaw_of(reply: AssistantMessage, intent: Intent) -> str:
-    """What is wrong with a reply, for the user; empty: nothing is."""
+    """What is wrong with a reply, for the user; empty: nothing."""
     if reply.stop_reason == "end" and not (intent.calls or intent.directives or intent.reply.strip()):
         return EMPTY_ANSWER
     return STOP_NOTICES.get(reply.stop_reason, "")
 
 
 def report_last(turn: Turn) -> RunResult:
-    """The recorded result of the last turn, which a crash may have kept from being shown."""
+    """The recorded result of the last turn, which a crash may have hidden."""
     result = recorded_result(turn)
     if result is None:
         raise nothing_left(turn.session)

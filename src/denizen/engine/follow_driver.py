@@ -1,4 +1,4 @@
-"""What the turn's driver wants before the next model call (decisions, "Loop detection")."""
+"""Carrying out the driver's decision before the next model call (decisions, "Loop detection")."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,13 @@ from denizen.ports.checkpoints import CheckpointSpan, span_of
 RETURNED = "returned"
 """The label of the checkpoint after a return."""
 NO_ADVICE = frozenset({"", "y", "yes"})
-"""What is no answer to what should be done, as `--yes` gives it."""
+"""Answers that don't say what to do; `--yes` gives them."""
 
 
 async def follow_driver(turn: Turn) -> None:
-    """Do what the driver says: tell the model something, return to a checkpoint, ask the person, or end the turn.
+    """Carry out the driver's action: prompt the model, return to a checkpoint, ask the person, or end the turn.
 
-    A crash in the middle is no matter: what was done since the model's last reply is in the transcript, and isn't done
-    again.
+    A crash in the middle does no harm: steps since the model's last reply are in the transcript, and aren't repeated.
     """
     match turn.state.driver.decide(turn.view()):
         case Proceed(""):
@@ -41,7 +40,7 @@ async def _append_system(turn: Turn, text: str) -> bool:
 
 
 async def _append_once(turn: Turn, entry: SystemEntry | NoteEntry) -> bool:
-    """Append it, unless that was done before a crash; whether it was done now."""
+    """Append the entry unless a crash came after it was appended; True if it is new."""
     if any(isinstance(other, type(entry)) and other.text == entry.text for other in _since_reply(turn)):
         return False
     await turn.append(entry)
@@ -49,7 +48,7 @@ async def _append_once(turn: Turn, entry: SystemEntry | NoteEntry) -> bool:
 
 
 def _since_reply(turn: Turn) -> Sequence[AnyEntry]:
-    """What was written since the model's last reply in this turn, the last entry first."""
+    """The entries since the model's last reply in this turn, latest first."""
     found: list[AnyEntry] = []
     for entry in reversed(turn.session.entries):
         if isinstance(entry, AssistantEntry | EndEntry):
@@ -59,7 +58,7 @@ def _since_reply(turn: Turn) -> Sequence[AnyEntry]:
 
 
 async def _backtrack(turn: Turn, action: Backtrack) -> None:
-    """Return the files, and let the model remember why: a note stays in every context, a system message may not."""
+    """Restore the files, and note why: a note stays in every context, a system message may not."""
     done = [entry for entry in _last_iterations(turn.session.entries, action.iterations) if not _is_return(entry)]
     outcome = await _restore_files(turn, span_of(done))
     await _append_once(turn, NoteEntry(text=turn.agent.redact(action.text)))
@@ -77,7 +76,7 @@ def _last_iterations(entries: Sequence[AnyEntry], iterations: int) -> Sequence[A
 
 
 async def _restore_files(turn: Turn, done: CheckpointSpan) -> str:
-    """Make the files what they were, where the agent changed them; the outcome, for the model."""
+    """Restore the files that the agent changed; the outcome, for the model."""
     checkpoints = turn.agent.checkpoints
     if checkpoints is None or not done.ours or done.first == done.last:
         return "No file needed to be taken back."

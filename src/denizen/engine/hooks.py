@@ -8,7 +8,7 @@ from denizen.ports import HookEvent, Hooks
 
 
 async def call_hooks(turn: Turn, event: HookEvent, tool: str = "", **data: Any) -> str:
-    """Call the user's hooks for an event, and for the notices until then; why they refuse (empty: they don't)."""
+    """Call the user's hooks for earlier notices and for an event; the reason of a refusal, or empty."""
     hooks = turn.agent.hooks
     if hooks is None:
         return ""

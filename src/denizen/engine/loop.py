@@ -25,7 +25,7 @@ from denizen.ports import Intent, Session, TurnIO
 from denizen.text.plural import counted
 
 ANSWER_AGAIN = "Your answer was broken off. Give it again."
-"""What the model reads when it goes on with a turn: it can't be asked to add to its own words."""
+"""The prompt after an aborted answer: a model can't add to its own words."""
 CONTINUE = (
     "Your answer was cut off by the length limit. Go on exactly where it stops, in the middle of the word if need be, "
     "and repeat nothing: the two are joined."
@@ -141,7 +141,7 @@ async def _iterate(turn: Turn) -> TurnStop:
 
 
 async def _is_answer(turn: Turn, intent: Intent, results: Sequence[ToolResult]) -> bool:
-    """Whether the turn ends here: no result needs the model, the answer is accepted, and the user says no more."""
+    """Whether the turn ends here: no result needs the model, the answer is accepted, no follow-up waits."""
     if not intent.ends_turn and not all(result.ends_turn for result in results):
         return False
     text, output, accept = answer_text(turn, turn.account.messages), turn.options.output, turn.options.accept
@@ -161,7 +161,7 @@ async def _is_answer(turn: Turn, intent: Intent, results: Sequence[ToolResult]) 
 
 
 def _may_continue(turn: Turn, reply: AssistantMessage, intent: Intent) -> bool:
-    """Whether this is a text that the length limit cut, and its rest is to be asked for: once."""
+    """Whether to ask for the rest of a text that the length limit cut: once."""
     before = turn.account.messages[-2:-1]
     if not is_cut(reply) or intent.calls or not intent.reply.strip() or any(map(is_cut, before)):
         return False

@@ -1,4 +1,4 @@
-"""Loop detection: whether a turn goes round in circles, and what to do about it (decisions, "Loop detection")."""
+"""Loop detection: whether a turn repeats itself, and what to do about it (decisions, "Loop detection")."""
 
 import re
 from collections import deque
@@ -20,7 +20,7 @@ MAX_STALE_ITERATIONS = 5
 """Iterations in a row without anything new that are a loop. As many with something new and no error that was there
 before, and the ladder starts over."""
 BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
-"""Tools whose calls are neither a loop nor news: with them the agent keeps its own books."""
+"""Bookkeeping tools of the agent: their calls count neither as a loop nor as news."""
 
 _TIMES = re.compile(
     r"(?<![\d.])\d{1,9}(?:\.\d{1,9})?\s?(?:ms|s|secs?|seconds?|min|minutes?)\b"
@@ -34,9 +34,9 @@ _WAITING = (
     "you look again; else say in a sentence what it is to bring, and do something else."
 )
 _MAX_LISTED_CALLS = 6
-"""Calls that are named as what was tried."""
+"""Calls listed as tried."""
 _MAX_LINE_CHARS = 120
-"""Characters of a call, or of what it gave, that the model reads."""
+"""Characters of a call or a result in a message."""
 
 
 class _Attempt(NamedTuple):
@@ -55,7 +55,7 @@ class _Attempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _LoopSign:
-    """Why a turn seems to go round in circles, and since which iteration."""
+    """Why a turn seems to loop, and since which iteration."""
 
     what: str
     since: int
@@ -69,7 +69,7 @@ class Loops:
     For the first loop that is a reflection, then a return to the last checkpoint, then a question to the person, then
     the end of the turn; each restarts the counts. The same call in a row that gives something else each time is no
     loop, as it may wait for something: it is asked about, once. An iteration costs the same however many came before.
-    `changing` are the names of tools that can change something, `show` tells a call in a line.
+    `changing` are the names of tools that can change something, `show` writes a call in one line.
     """
 
     def __init__(self, changing: Collection[str], show: Callable[[ToolCall], str]) -> None:
@@ -93,7 +93,7 @@ class Loops:
         self._stale = self._row = 0
 
     def observe(self, iteration: Iteration) -> None:
-        """Take in the next one. The first can't be a loop, and most turns have no second: it is looked at with that."""
+        """Take in an iteration. The first is examined with the second: alone it can't be a loop."""
         if self._first is None:
             self._first = iteration
             return
@@ -135,13 +135,13 @@ class Loops:
         return [*steps.values()]
 
     def _seen(self, result: ToolResult) -> Sequence[object]:
-        """What a call gave: of a command, whatever time it took."""
+        """The content of a result; for commands without the times in it."""
         if result.name not in self._changing:
             return result.content
         return [_TIMES.sub("", part.text) if isinstance(part, Text) else part for part in result.content]
 
     def _is_news(self, step: _Attempt) -> bool:
-        """Whether the turn had not seen that before: an error, a change, or what something looks like."""
+        """Whether the step brought something new: an error, a change, or a new content."""
         unseen = self._is_new(step.key)
         if step.result.is_error:
             return self._is_new(_error_key(step))
@@ -194,7 +194,7 @@ class Loops:
         return None
 
     def _in_a_row(self, steps: Sequence[_Attempt]) -> bool:
-        """Whether this is the last of so many iterations that made the same calls, whatever they gave."""
+        """Whether the last iterations made the same calls, whatever their results."""
         calls = hash(frozenset(step.call_key for step in steps))
         self._row = self._row + 1 if calls == self._row_of else 1
         self._row_of = calls
@@ -246,7 +246,7 @@ def _is_cycle(keys: Sequence[int], length: int, rounds: int) -> bool:
 
 
 def _error_key(step: _Attempt) -> int:
-    """What an error says, whatever numbers are in it; which call it is where that is but an exit code."""
+    """A key for an error, ignoring numbers; if only an exit code is left, the key of its call."""
     text = step.result.text
     words = re.sub(r"\[[^\]]*\]", "", text[:500] + text[500:][-500:])
     return hash(("error", re.sub(r"\d+", "#", words).strip() or step.call_key))

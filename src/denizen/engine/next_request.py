@@ -1,4 +1,4 @@
-"""What the next model call of a session contains, without making it."""
+"""The next model call of a session, without making it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -32,7 +32,7 @@ class RequestPart(msgspec.Struct, frozen=True):
 
 
 class ReadSession:
-    """A session as it was read: nothing can be added to it."""
+    """A session that was read without a lock: nothing can be written to it."""
 
     moved = False
     warnings: Sequence[str] = ()
@@ -44,11 +44,9 @@ class ReadSession:
         self.entries = entries
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
-        """Refuse."""
         raise SessionError(f"Session {self.key} is open for reading alone.")
 
     async def move_head(self, to: str) -> None:
-        """Refuse."""
         raise SessionError(f"Session {self.key} is open for reading alone.")
 
     async def sync(self) -> None:
@@ -59,13 +57,13 @@ class ReadSession:
 
 
 def next_request(agent: AgentRecord, entries: Sequence[AnyEntry]) -> ModelRequest:
-    """What the model would be asked next in the session of these entries, but for what the user says then."""
+    """The next request of the session with these entries, without the user's next message."""
     session = ReadSession(entries)
     return request_of(Turn(agent, session, CallbackHost(), TurnOptions()))
 
 
 def parts_of(request: ModelRequest, prompt: str) -> Iterator[RequestPart]:
-    """The pieces of a call, in order; what of its system prompt isn't the session's `prompt` is the grammar."""
+    """The pieces of a call, in order; the system prompt beyond the session's `prompt` is the grammar."""
     before, found, after = request.system.partition(prompt) if prompt else ("", "", request.system)
     for kind, text in (("grammar", before), ("prompt", found), ("grammar", after)):
         if text.strip():

@@ -1,4 +1,4 @@
-"""Typed answers: asking for them, and checking what came."""
+"""Typed answers: asking for them, and checking them."""
 
 import json
 from contextlib import suppress
@@ -10,13 +10,13 @@ from denizen.errors import ConfigError, OutputError
 from denizen.ports.json_type import JsonType
 
 MAX_TRIES = 3
-"""How often the model may answer before the turn fails."""
+"""Answers that the model may give before the turn fails."""
 
 
 class OutputType:
     """What the final answer must be: a type that msgspec or pydantic knows, or a JSON schema.
 
-    Raises TypeError for any other type, ConfigError for what isn't a schema.
+    Raises TypeError for any other type, ConfigError for an invalid schema.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -25,18 +25,18 @@ class OutputType:
 
     @property
     def enforced(self) -> dict[str, Any] | None:
-        """The schema, for a provider to hold the answer to; they refuse any that isn't of an object."""
+        """The schema that the provider enforces; providers accept only schemas of objects."""
         return self.schema if self.schema.get("type") == "object" else None
 
     def request(self) -> str:
-        """The words that ask the model for it."""
+        """The instruction for the model."""
         return (
             "Give your final answer as JSON alone, without a code fence or any other words. It must fulfil this JSON "
             f"schema:\n{json.dumps(self.schema, ensure_ascii=False)}"
         )
 
     def read(self, reply: str) -> Any:
-        """The typed answer. Raises OutputError with words for the model where it isn't one."""
+        """The typed answer. Raises OutputError, in words for the model, if it isn't one."""
         text = _unfenced(reply)
         try:
             return self._valid(text)
@@ -89,7 +89,7 @@ def _not_fetched(address: str) -> Any:
 
 
 def _unfenced(reply: str) -> str:
-    """The JSON of a reply, where a model put it into a fence all the same."""
+    """The JSON of a reply, also if the model put it into a fence."""
     text = reply.strip()
     if text.startswith("```"):
         text = text.partition("\n")[2].rpartition("```")[0]

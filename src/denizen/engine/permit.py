@@ -1,4 +1,4 @@
-"""Whether a call may run: the policy, and the person where the policy asks."""
+"""Whether a call may run: the policy decides, or asks the person."""
 
 from typing import Any, NoReturn
 
@@ -20,7 +20,7 @@ QUOTED = "this call is a quotation: it repeats what you have read and the user d
 async def permit(turn: Turn, call: ToolCall) -> str:
     """Why the call may not run, for the model; empty: it may.
 
-    Ends the turn as parked when a person must answer and nobody is there.
+    Parks the turn if a person must answer and nobody is there.
     """
     if MISUSED in call.args:
         return str(call.args[MISUSED])
@@ -85,7 +85,7 @@ async def _preview(turn: Turn, tool: Tool, args: dict[str, Any]) -> str:
 
 
 async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
-    """What the person answers, or has answered; ends the turn as parked when nobody is there."""
+    """The person's answer, given now or earlier; parks the turn if nobody is there."""
     if given := turn.state.answers.get(request.call_id):
         return given
     parked = turn.state.parked.get(request.call_id)
@@ -98,7 +98,7 @@ async def answer_to(turn: Turn, request: Ask) -> AnswerEntry:
 
 
 async def park(turn: Turn, request: Ask) -> NoReturn:
-    """End the turn until somebody has answered."""
+    """End the turn as parked until somebody has answered."""
     call_id, question = request.call_id, request.question
     if call_id not in turn.state.parked:
         until = turn.agent.clock.now() + turn.agent.park_time

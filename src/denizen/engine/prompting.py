@@ -1,4 +1,4 @@
-"""What goes before the conversation: the system prompt of a session, made once, and what memory has for a task."""
+"""What precedes the conversation: the session's system prompt, made once, and memories for a task."""
 
 import asyncio
 from datetime import timedelta
@@ -14,10 +14,10 @@ from denizen.ports import Fact
 
 
 async def renew_prompt(turn: Turn, *, is_open: bool = False) -> None:
-    """Make the session's prompt where it has none, was made for something else, or the context was compacted.
+    """Make the session's prompt if it has none, if its inputs changed, or after a compaction.
 
-    Also where no cache holds it any more, or the host has started since; but not on a new day or for those while the
-    turn `is_open`: then its calls go on with what they began with.
+    Also if no cache holds it any more, on a new day, or if the host was restarted; but not while the turn `is_open`,
+    whose calls go on with the prompt that they began with.
     """
     agent, state = turn.agent, turn.state
     made_for = [agent.now().date().isoformat(), *agent.prompt.made_for]
@@ -45,10 +45,10 @@ async def _is_stale(turn: Turn, made_for: list[Any]) -> bool:
 
 
 async def recalled(turn: Turn, task: str, most: int = 5) -> list[str]:
-    """The facts that fit a task best, a line each that says when and where it was kept.
+    """The facts that fit a task best, a line each with date and source.
 
-    Untrusted ones are left out, so that they don't mark the task from its start: the model finds them by `recall`.
-    A memory that can't be read is reported to the user, and the task goes on without it.
+    Untrusted facts are left out, so that they don't mark the task from its start: the model finds them by `recall`.
+    An unreadable memory is reported to the user, and the task goes on without it.
     """
     try:
         facts = await turn.agent.memory.recall(task, most) if task.strip() else []
@@ -65,7 +65,7 @@ def _line(fact: Fact) -> str:
 
 
 async def inject_memories(turn: Turn, task: str) -> None:
-    """Give the model what earlier sessions left that fits the task, where its profile wants that."""
+    """Give the model the memories that fit the task, if its profile recalls."""
     facts = await recalled(turn, task) if turn.agent.recalls else []
     if facts:
         await turn.append(StateEntry(name=RECALLED, value=facts))

@@ -1,4 +1,4 @@
-"""An agent as the engine takes it: a record of what its turns share."""
+"""The record of an agent: what its turns share."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ def _unnamed(agent: "AgentRecord", name: str) -> "AgentRecord":
 _MAX_STATES = 512
 """Sessions whose state is kept in memory for their next turn."""
 _MAX_STATE_ENTRIES = 50_000
-"""The entries that these had together when they were used last."""
+"""Entries of all of them together, when last used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class AgentRecord:
     `name` is its profile's. Earlier replies of a session may be in any of the `formats`, by name. `environ` is that of
     the programs it starts. `home` is a folder that no tool touches; `restricted`: paths outside
     the workspace are refused, but reading in the folders `readable` is not. `options` and `reasoning` go with each
-    model call. A question to a person lasts for `park_time`. `recalls`: a task begins with what earlier sessions left
-    that fits it; `subagent` makes the records of those that work for it. `zone` is the user's time zone (None: the
+    model call. A question to a person lasts for `park_time`. `recalls`: a task begins with the memories that
+    fit it; `subagent` makes the records of those that work for it. `zone` is the user's time zone (None: the
     machine's).
 
     `states` is a cache: what is known of its sessions (`session_state.state_of`).
@@ -108,11 +108,11 @@ class AgentRecord:
     )
 
     def now(self) -> datetime:
-        """The time of day where the user is."""
+        """The user's local time."""
         return self.clock.now().astimezone(self.zone)
 
     def calls_of(self, reply: AssistantMessage) -> Sequence[ToolCall]:
-        """What a reply asks for, in this agent's action format."""
+        """The calls of a reply, in this agent's action format."""
         return self.actions.read(reply, self.tools, NOTHING_SEEN).calls
 
     def shown(self, call: ToolCall) -> str:

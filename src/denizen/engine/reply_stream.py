@@ -1,4 +1,4 @@
-"""What the host gets of a reply while it streams from the model."""
+"""Streaming a reply from the model to the host."""
 
 import msgspec
 
@@ -37,7 +37,7 @@ class ReplyStream:
         return "".join(self._words)
 
     def add_text(self, event: TextDelta) -> None:
-        """Show what can be shown of a piece of the reply; this is done for every few letters of an answer."""
+        """Show a piece of the reply as far as possible; called for every few letters of an answer."""
         piece = event.delta
         text = self._filter(self._redacted(piece))
         if text is piece:  # nearly always
@@ -62,7 +62,7 @@ class ReplyStream:
             self._emit(LlmStream(self._redactor.value(event)))
 
     def end(self, message: AssistantMessage) -> None:
-        """Show the rest of what the complete reply says; where it says something else than was shown, that."""
+        """Show the rest of the complete reply, or all of it if it differs from the shown text."""
         if not self._turn.options.stream:
             return
         self._pass_on(ThinkingDelta(""), self._stream_of(ThinkingDelta("")).flush())
@@ -83,7 +83,7 @@ class ReplyStream:
         self._begin()
 
     def retry(self, event: Retrying) -> None:
-        """The stream died, or never began, and the call is made once more."""
+        """Withdraw the text of a stream that died or never began: the call is made again."""
         self._turn.retries += bool(event.attempt)
         self.withdraw()
         error = self._agent.redact(event.error)
@@ -101,7 +101,7 @@ class ReplyStream:
         self._streams: dict[str, RedactedStream] = {}  # without secrets, too: the thoughts', and each call's
 
     def _first(self, text: str) -> str:
-        """What can be shown of the first words; from then on the action format's filter takes each piece."""
+        """Filter the first piece, and have the action format's filter take the next ones."""
         found = self._agent.actions.stream_filter(self._agent.tools)
         self._has_text = True
         self._filter = found.feed if found else _unfiltered
@@ -115,7 +115,7 @@ class ReplyStream:
             self._emit(LlmStream(TextEnd("".join(words))))
 
     def _stream_of(self, event: Piece) -> RedactedStream:
-        """That of the thoughts, or of the call that the piece belongs to."""
+        """The redacted stream of the thoughts, or of the piece's call."""
         name = event.id if isinstance(event, ToolCallDelta) else ""
         if name not in self._streams:
             self._streams[name] = self._redactor.stream()
@@ -137,9 +137,9 @@ def _unfiltered(piece: str) -> str:
 
 
 def _rest(reply: str, shown: str, *, anywhere: bool) -> str | None:
-    """What the reply says after what was shown; None where it doesn't begin with that, but for white space.
+    """The reply after the shown text; None if it doesn't begin with it, white space aside.
 
-    `anywhere`: nor has it within.
+    `anywhere`: the shown text may be inside the reply.
     """
     shown, reply = shown.lstrip(), reply.lstrip()
     if not reply.startswith(shown):

@@ -31,9 +31,9 @@ UNDONE = "undone"
 
 
 async def settle_calls(turn: Turn) -> tuple[AssistantMessage, list[ToolResult]] | None:
-    """Give every call of the last reply its result: run what never started or may run again, report the others.
+    """Give every call of the last reply a result: run those that never started or may run again, report the others.
 
-    Returns that reply with all its results, when nothing was said after it in an unfinished turn.
+    Returns that reply with all its results if it is the last word of an unfinished turn.
     """
     last = last_reply(turn.session.entries)
     if last is None:
@@ -75,7 +75,7 @@ class LastReply:
 
 
 def last_reply(entries: Sequence[AnyEntry]) -> LastReply | None:
-    """The last reply of the unfinished turn and what became of it; None where there is none since the last message."""
+    """The last reply of the unfinished turn and its results; None if there is none since the last message."""
     after: list[AnyEntry] = []
     for entry in reversed(entries):
         match entry:
@@ -126,7 +126,7 @@ def check_format(turn: Turn) -> None:
 
 
 def question_of(entries: Sequence[AnyEntry]) -> ParkedEntry | None:
-    """What the session waits for a person to answer: the last of it."""
+    """The latest question that the session waits for a person to answer."""
     answered: set[str] = set()
     asked: list[ParkedEntry] = []
     for entry in reversed(entries):
@@ -143,12 +143,12 @@ def question_of(entries: Sequence[AnyEntry]) -> ParkedEntry | None:
 
 
 def nothing_left(session: Session) -> SessionError:
-    """Why a session can't be gone on with."""
+    """The error for a session that can't be resumed."""
     return SessionError(f"Session {session.key} has nothing left to do; give it a message.")
 
 
 def recorded_result(turn: Turn, message_id: str = "") -> RunResult | None:
-    """The result of the turn that the message `message_id` began, else of the last; None where it failed."""
+    """The result of the turn that message `message_id` began, or of the last turn; None if it failed."""
     entries = turn.session.entries
     if message_id:
         first = next(i for i, e in enumerate(entries) if isinstance(e, UserEntry) and e.message.id == message_id)
@@ -187,7 +187,7 @@ def result_of(turn: Turn, end: EndEntry, messages: Sequence[Message]) -> RunResu
 
 
 def answer_text(turn: Turn, messages: Sequence[Message]) -> str:
-    """The words of the last reply, after those of the one that it continues."""
+    """The text of the last reply, joined to the one that it continues."""
     last = next((i for i in reversed(range(len(messages))) if isinstance(messages[i], AssistantMessage)), -1)
     parts = [messages[last]] if last >= 0 else []
     if last > 0 and is_cut(messages[last - 1]):

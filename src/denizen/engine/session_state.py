@@ -1,4 +1,4 @@
-"""What the engine knows of a session, kept in step with its entries."""
+"""The state of a session, kept in step with its entries."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ UNSUMMARISED = "unsummarised"
 
 
 _PARTS = attrgetter("actions", "formats", "tools", "new_context", "new_driver")
-"""What of an agent its sessions' states are made of."""
+"""The fields of an agent that a session's state depends on."""
 
 
 class SessionPrompt(msgspec.Struct, frozen=True):
@@ -113,12 +113,10 @@ class InSight(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, traits: Traits) -> "InSight":
-        """What of it these traits are."""
         return cls(Traits.PRIVATE in traits, Traits.UNTRUSTED in traits)
 
     @property
     def traits(self) -> Traits:
-        """It as traits."""
         private = Traits.PRIVATE if self.private else Traits.NONE
         return private | (Traits.UNTRUSTED if self.untrusted else Traits.NONE)
 
@@ -137,12 +135,12 @@ DEFAULT_OPTIONS = KeptOptions()
 
 
 def no_summary(tokens: int) -> StateEntry:
-    """The entry which says that no summary could be made of a context of so many tokens."""
+    """The entry for a context of so many tokens that couldn't be summarised."""
     return StateEntry(name=UNSUMMARISED, value=tokens)
 
 
 class TurnAccount(msgspec.Struct, eq=False):
-    """A turn so far, whatever processes it has run in: what was said and used."""
+    """Messages and usage of a turn so far, in whatever processes it ran."""
 
     messages: list[Message] = []
     usage: Usage = Usage()
@@ -196,7 +194,7 @@ class SessionActions:
 
 
 class SessionState:
-    """What the engine knows of a session up to `head`, the id of the last entry that it has read.
+    """The state of a session up to `head`, the id of the last entry that was read.
 
     It reads on where it stopped, so that a turn costs what was added; where the session's head was moved, all is read
     anew. `account` is that of the turn since the last `end`, `options` the last turn's; `answers` and `parked` concern
@@ -249,12 +247,12 @@ class SessionState:
         self._unshown: list[tuple[AssistantMessage, dict[str, ToolResult]]] = []
 
     def is_made_for(self, agent: AgentRecord) -> bool:
-        """Whether it is what that agent knows: one with other tools, say, sees another context."""
+        """Whether that agent would have the same state; with other tools, say, its context differs."""
         return agent is self._agent or _PARTS(agent) == _PARTS(self._agent)
 
     @property
     def driver(self) -> LoopGuardedDriver:
-        """The turn's, which has seen its iterations: they are shown to it when it is asked for."""
+        """The turn's driver, brought up to date with its iterations."""
         if self._driver is None:
             loops = Loops(self._agent.tools.changing, lambda call: self.actions.show(call, self._agent.tools))
             self._driver = LoopGuardedDriver(self._agent.new_driver(), loops)
@@ -289,7 +287,7 @@ class SessionState:
         self._entries = entries
 
     async def know_limits(self, model: KnownModel, session_key: str) -> None:
-        """Look up what the model takes, once: while its server is asked, or the catalogue read, other turns go on."""
+        """Look up the model's limits once, in a thread: other turns go on meanwhile."""
         if not self._limits_known:
             await asyncio.to_thread(model.limits, session_key)
             self._limits_known = True
@@ -414,7 +412,7 @@ class SessionState:
 
 
 def state_of(agent: AgentRecord, session: Session) -> SessionState:
-    """What is known of a session, up to its head. Whoever shows it lines of a world holds it, or they may be lost."""
+    """The state of a session up to its head. Hold it while you show it lines of a world, or they may be lost."""
     state: SessionState | None = agent.states.take(session.key)
     if state is None or not state.is_made_for(agent):
         state = SessionState(agent)

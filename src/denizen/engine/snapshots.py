@@ -18,21 +18,21 @@ CHANGES = Traits.WRITES | Traits.EXECUTES
 
 
 async def snapshot_before(turn: Turn, tool: Tool) -> None:
-    """Keep what the workspace is, once in an iteration, before `tool` could change it."""
+    """Snapshot the workspace before `tool` can change it, once in an iteration."""
     if turn.agent.checkpoints and not turn.snapshotted and tool.traits & CHANGES:
         turn.snapshotted = True
         await _snapshot(turn, BEFORE)
 
 
 async def snapshot_after(turn: Turn) -> None:
-    """Keep what the calls made of the workspace, where there was one that could change it."""
+    """Snapshot the workspace after calls that could change it."""
     if turn.snapshotted:
         turn.snapshotted = False
         await _snapshot(turn, AFTER)
 
 
 async def take_snapshot(agent: AgentRecord, session: Session, io: TurnIO, label: str) -> None:
-    """Keep what the workspace is; where that isn't possible, the user is warned, and work goes on."""
+    """Snapshot the workspace; if that fails, warn the user and go on."""
     if agent.checkpoints is None:
         return
     try:
@@ -49,7 +49,7 @@ async def _snapshot(turn: Turn, label: str) -> None:
 
 
 async def check_workspace(turn: Turn) -> None:
-    """Before anything else happens in the workspace, check what commands left whose Denizen was killed."""
+    """Check what commands of a killed Denizen left, before anything else happens in the workspace."""
     agent = turn.agent
     if has_pending_checks(agent.home):
         warning = await asyncio.to_thread(run_pending_checks, agent.home, agent.environ)

@@ -16,12 +16,12 @@ def begin_spending(turn: Turn) -> None:
 
 
 def spent_usd(turn: Turn) -> float:
-    """US dollars that the turn has spent, and those that it began."""
+    """US dollars spent by the turn and its subagents."""
     return (turn.account.usage.cost_usd or 0.0) + turn.spent_elsewhere_usd
 
 
 def spent_by_subagents(agent: AgentRecord, messages: Sequence[Message]) -> float:
-    """US dollars that the turns have spent whose results are among these messages."""
+    """US dollars spent by the subagents whose results are among these messages."""
     spent = 0.0
     for message in messages:
         if isinstance(message, ToolResult) and (tool := agent.tools.get(message.name)):

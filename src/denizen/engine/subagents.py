@@ -29,18 +29,18 @@ _MAX_CALL_CHARS = 200  # characters of a call in a line of progress
 
 
 def task_id(entries: Sequence[AnyEntry], call_id: str) -> str:
-    """What the task of a call is known by, also when it runs again after a crash: models give ids more than once."""
+    """The id of a call's task, the same after a crash, and unique although models reuse call ids."""
     reply = next((entry.id for entry in reversed(entries) if isinstance(entry, AssistantEntry)), "")
     return f"{reply}:{call_id}"
 
 
 def subagent_key(parent: str, task: str) -> str:
-    """What a subagent's own is called by, after its parent's: the session of the task of that id, a call's question."""
+    """The key of a subagent's session, or of its question, made from its parent's and the task's id."""
     return f"{parent}~{hashlib.sha256(task.encode()).hexdigest()[:8]}"
 
 
 def check_depth(depth: int) -> None:
-    """Raises ToolRefused where a turn with so many around it may have no subagents."""
+    """Raises ToolRefused if a turn at that depth may have no subagents."""
     if depth >= MAX_DEPTH:
         raise ToolRefused(f"subagents are at most {MAX_DEPTH} deep: do it yourself")
 
@@ -48,8 +48,8 @@ def check_depth(depth: int) -> None:
 async def run_subagent(parent: Turn, call_id: str, show: Callable[[str], None], task: str, name: str) -> ToolResult:
     """Let a subagent do a task within the parent's turn, and wait for it; `show` gets what it does, a line each.
 
-    It spends from the parent's budget and asks the parent's host; where nobody is there, the parent is parked, and
-    either goes on after the answer. Raises ToolRefused where it can't begin.
+    It spends from the parent's budget and asks the parent's host. If nobody is there, the parent is parked, and both
+    go on after the answer. Raises ToolRefused if it can't begin.
     """
     check_depth(parent.options.depth)
     agent = parent.agent.subagent(parent.agent, name)
@@ -84,7 +84,7 @@ async def run_subagent(parent: Turn, call_id: str, show: Callable[[str], None], 
 
 
 async def link(session: Session, parent: str, call_id: str, in_sight: Traits) -> None:
-    """Keep in a subagent's session, once, for whom it works, and what the agent had in sight that gave it the task."""
+    """Record in a subagent's session, once, its parent and what the parent had in sight."""
     if any(isinstance(entry, StateEntry) and entry.name == SUBAGENT_OF for entry in session.entries):
         return
     await session.append(StateEntry(name=IN_SIGHT, value=msgspec.to_builtins(InSight.of(in_sight))))
@@ -94,9 +94,9 @@ async def link(session: Session, parent: str, call_id: str, in_sight: Traits) ->
 async def result_in_time(
     agent: AgentRecord, session: Session, turn: Coroutine[Any, Any, RunResult], stop: Callable[[], None]
 ) -> ToolResult:
-    """What a subagent's turn comes to, as a result for the parent's model.
+    """The result of a subagent's turn, for the parent's model.
 
-    When its time is over, it is cancelled, and its host is to `stop` it.
+    When its time is over, the turn is cancelled, after `stop` was called.
     """
     seconds, clock = agent.limits.subagent_seconds, agent.clock
     deadline = clock.monotonic() + seconds - _worked(session.entries, clock.now())
@@ -132,14 +132,14 @@ async def result_in_time(
 
 
 def _worked(entries: Sequence[AnyEntry], now: datetime) -> float:
-    """Seconds since a subagent's session began, but for those in which it waited for a person."""
+    """Seconds since a subagent's session began, without those in which it waited for a person."""
     times = [(entry.at or now, isinstance(entry, ParkedEntry)) for entry in entries]
     steps = pairwise([*times, (now, False)])
     return sum((after - before).total_seconds() for (before, parked), (after, _) in steps if not parked)
 
 
 def _spent(agent: AgentRecord, entries: Sequence[AnyEntry]) -> float:
-    """US dollars that a subagent's session has cost, and those of its own subagents."""
+    """US dollars spent by a subagent's session and its own subagents."""
     usages = [entry.message.usage for entry in entries if isinstance(entry, AssistantEntry)]
     usages += [entry.usage for entry in entries if isinstance(entry, CompactionEntry)]
     results = [entry.message for entry in entries if isinstance(entry, ToolEntry)]
@@ -147,7 +147,7 @@ def _spent(agent: AgentRecord, entries: Sequence[AnyEntry]) -> float:
 
 
 def _words(result: RunResult) -> tuple[str, bool]:
-    """A result in words, and whether it is none."""
+    """The words for the parent, and whether the subagent failed."""
     if result.stop_reason == "answered":
         return result.reply or "The subagent is done, and says nothing.", False
     why = result.error or result.stop_reason.replace("_", " ")
@@ -155,9 +155,9 @@ def _words(result: RunResult) -> tuple[str, bool]:
 
 
 class _ParentHost:
-    """What a subagent's turn has of its parent's host: questions are asked there one at a time, a stop ends it, too.
+    """The host of a subagent's turn: it asks the parent's host, one question at a time, and a stop there ends it.
 
-    `question` is what nobody was there to answer.
+    `question` is the one that nobody was there to answer.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from denizen.ports import ModelRequest
 
 
 def traced() -> bool:
-    """Whether an SDK is set up; asked once a turn, as the answer takes a look at the environment."""
+    """Whether an SDK is set up; asked once a turn, because it reads the environment."""
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
@@ -45,7 +45,7 @@ UNTRACED = nullcontext(trace.INVALID_SPAN)
 
 
 def record_answer(span: Span, outcome: AssistantMessage | ModelError) -> None:
-    """What came of a model call; input tokens include the cached ones, as the conventions ask."""
+    """Record a model call's outcome; input tokens include cached ones, as the conventions say."""
     if not span.is_recording():
         return
     if isinstance(outcome, ModelError):
@@ -74,7 +74,7 @@ def record_totals(messages: Sequence[Message]) -> None:
 def record_content(
     span: Span, request: ModelRequest, outcome: AssistantMessage | ModelError, environ: Mapping[str, str]
 ) -> None:
-    """The prompt and the answer in words, where the environment opts in to that."""
+    """Record prompt and answer, if the environment opts in."""
     choice = environ.get(named.CAPTURES_CONTENT, "").casefold()
     if not span.is_recording() or choice not in {"true", "span_only", "span_and_event"}:
         return
@@ -111,7 +111,7 @@ def _json(value: Any) -> str:
 
 
 def record_result(span: Span, result: ToolResult) -> None:
-    """What came of a tool call."""
+    """Record a tool call's outcome."""
     if result.is_error and span.is_recording():
         _failed(span, "tool_error", result.text[:200])
 

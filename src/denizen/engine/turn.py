@@ -22,7 +22,7 @@ from denizen.ports import Answer, ContextPolicy, Directive, Session, TurnIO, Vie
 MAX_PARALLEL_SUBAGENTS = 5
 
 AcceptReply = Callable[[str], Awaitable[str]]
-"""Whether a reply may end the turn: given it, what is wrong, for the model; empty: nothing is."""
+"""Checks a reply that would end the turn: returns what is wrong, for the model, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +32,22 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """A turn that nobody's message begins: a world's tick, a heartbeat. `text` is what the model is to go by.
-
-    The entry that keeps it has the `id`.
-    """
+    """A turn that no message begins: a world's tick, a heartbeat. `text` prompts the model; its entry has the `id`."""
 
     text: str = ""
     id: str = ""
 
 
 Start = UserMessage | Resume | Cycle
-"""What a turn begins with."""
+"""What begins a turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnOptions:
     """What belongs to one turn and to no other.
 
-    `stream` asks for deltas; `output` is what the final answer must be; `accept` is asked of each reply that would end
-    the turn, and the model gets what it finds wrong. `queued` hands over what the person has entered meanwhile: it is
+    `stream` asks for deltas; `output` is what the final answer must be; `accept` checks each reply that would end
+    the turn, and the model gets its complaint. `queued` hands over what the person has entered meanwhile: it is
     called just before a model call that will see it, so that until then the host can still let them change it.
     `read_only` refuses everything but reads. `channel` and `chat` say where the message came from. `parent` is the turn
     that began this one, which pays for it: what this one spends counts there, and in that one's session. Where it may
@@ -114,7 +111,7 @@ class Turn:
         self.asking = asyncio.Lock()
 
     async def begin(self) -> None:
-        """Hold its own options from here on, not those of what was left open; keep what a crash mustn't loosen."""
+        """Use the turn's own options from here on, and record those that a crash mustn't loosen."""
         given = self._given
         kept = KeptOptions(given.read_only, given.channel, given.chat, given.depth, given.history)
         if kept != self.state.options:
@@ -122,12 +119,12 @@ class Turn:
         self._hold(kept)
 
     def _hold(self, kept: KeptOptions) -> None:
-        """Let what differs from the defaults in these options hold over what was given."""
+        """Apply recorded options that differ from the defaults over the given ones."""
         self.options = self._given if kept == DEFAULT_OPTIONS else replace(self._given, **msgspec.to_builtins(kept))
         self._own_context = None if self.options.history else self._without_history()
 
     def _without_history(self) -> ContextPolicy:
-        """A context that has seen the turn that is open, if any, and nothing before it."""
+        """A context that has seen only the open turn, if any."""
         context = self.agent.new_context(self.agent.actions, self.agent.tools)
         entries = self.session.entries
         ended = (at for at in range(len(entries) - 1, -1, -1) if isinstance(entries[at], EndEntry))
@@ -137,12 +134,11 @@ class Turn:
 
     @property
     def context(self) -> ContextPolicy:
-        """What the model sees."""
         return self.state.context if self._own_context is None else self._own_context
 
     @property
     def account(self) -> TurnAccount:
-        """What the turn has said and used so far."""
+        """The turn's messages and usage so far."""
         return self.state.account
 
     def emit(self, event: RunEvent) -> None:
@@ -161,7 +157,7 @@ class Turn:
             self.unhooked.append(notice)
 
     async def append(self, entry: AnyEntry) -> None:
-        """Write it, before anything depends on it."""
+        """Write an entry, before anything depends on it."""
         await self.session.append(entry)
         self.read_on()
 
@@ -180,7 +176,7 @@ class Turn:
         await self.append(UserEntry(message=UserMessage(parts, message.id, at)))
 
     async def apply(self, directive: Directive) -> None:
-        """Keep what the model said about itself."""
+        """Record a directive of the model."""
         await self.append(StateEntry(name=directive.name, value=directive.value))
 
     def view(self) -> View:
@@ -203,7 +199,7 @@ class Turn:
         return entry
 
     async def hear(self) -> None:
-        """Take in what the person did meanwhile; a stop ends the turn here."""
+        """Take in controls; a stop ends the turn here."""
         stopped = self.controls.listen()
         while self.controls.answers:
             await self.keep_answer(self.controls.answers.pop(0))
@@ -211,14 +207,14 @@ class Turn:
             raise TurnOver("cancelled")
 
     async def hear_messages(self) -> bool:
-        """Take in all of that, and what is queued; whether the model is to see any of it next."""
+        """Take in controls and queued messages; True if the model must see any of it next."""
         await self.hear()
         if self.options.queued:
             self.controls.steers += await self.options.queued()
         return bool(self.controls.interrupts or self.controls.steers)
 
     async def deliver(self, waiting: list[UserMessage]) -> bool:
-        """Give the model what the person said meanwhile; whether there was anything new."""
+        """Append waiting messages for the model; True if any was new."""
         said = False
         while waiting:
             if not waiting[0].id or waiting[0].id not in self.state.user_ids:

@@ -5,7 +5,7 @@ from denizen.ports import TurnEnded
 
 
 class TurnOver(TurnEnded):
-    """Ends the turn."""
+    """Ends the turn with that reason."""
 
     def __init__(self, reason: TurnStop, note: str = "") -> None:
         super().__init__(note)

@@ -50,9 +50,8 @@ async def undo(
 ) -> str:
     """Take the last turn back, also one that isn't over; returns what the user had said in it.
 
-    The files that it changed become what they were before, except those in `but`. Raises DenizenError where there is
-    nothing to undo, or the user has changed the same files meanwhile and it isn't forced; then everything stays as it
-    is.
+    The files that it changed become what they were before, except those in `but`. Raises DenizenError if there is
+    nothing to undo, or if the user has changed the same files meanwhile and it isn't forced; then nothing changes.
     """
     first = _last_turn(session.entries)
     if first is None:
@@ -161,7 +160,7 @@ async def finish_undo(checkpoints: Checkpoints | None, session: Session) -> None
 
 @contextmanager
 def _with_force_hint() -> Generator[None]:
-    """Lets the person know how to overwrite what they changed."""
+    """Adds to a Conflict how the person can force it."""
     try:
         yield
     except Conflict as why:
@@ -200,7 +199,7 @@ async def _apply(checkpoints: Checkpoints | None, session: Session, move: HeadMo
 
 
 async def _snapshot_open_turn(checkpoints: Checkpoints | None, session: Session) -> None:
-    """Keep what a turn that isn't over has done since its last checkpoint, to tell it from what others do."""
+    """Snapshot the changes of an open turn since its last checkpoint, apart from later ones by others."""
     if unfinished(session.entries) and span_of(session.entries).open:
         await _snapshot_now(checkpoints, session)
 

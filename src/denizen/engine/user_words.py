@@ -1,4 +1,4 @@
-"""What the user said and searches found: a call made of that takes no private data along."""
+"""The user's words and found addresses: a call made only of them leaks no private data."""
 
 import re
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from denizen.messages import ATTACHED, Text, ToolCall, ToolResult, UserMessage
 _URL = re.compile(r"https?://[^\s<>\"'`]+")
 _WORD = re.compile(r"\w+")
 _ABOUT_THE_USER = frozenset({"the", "user", "s"})
-"""Words by which an agent names the user who said `I`."""
+"""Words by which an agent refers to a user who said `I`."""
 
 _MIN_CHARS = 8
 """Letters and digits of all arguments together: fewer, such as a `13`, may be in what the user wrote by chance."""
 
 
 class UserWords:
-    """The addresses and the words that calls may use though private data and others' text are in sight."""
+    """The addresses and words that calls may use although private data and others' text are in sight."""
 
     def __init__(self) -> None:
         self._urls: set[str] = set()
