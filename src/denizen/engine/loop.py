@@ -42,7 +42,7 @@ async def run_turn(
 
     Raises ModelError when no model could answer, SessionError when the transcript can't be written; the transcript
     then says so, and the session goes on with the next message. Cancelling the task ends the turn as `cancelled`,
-    unless the options say that it is to be gone on with (`resumes`) and nobody has stopped it.
+    unless it `resumes` and nobody has stopped it.
     """
     turn = Turn(agent, session, io, options or TurnOptions(), run_turn)
     begin_spending(turn)
