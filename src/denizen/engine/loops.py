@@ -67,8 +67,8 @@ class Loops:
     The same call with the same result, nothing having changed between; the same error, whatever was changed between,
     until the call that gave it succeeds; a cycle of calls; nothing new.
     For the first loop that is a reflection, then a return to the last checkpoint, then a question to the person, then
-    the end of the turn; each restarts the counts. The same call in a row with different results isn't
-    a loop, because it may wait for something: the model is asked about it, once. An iteration costs the same however many came before.
+    the end of the turn; each restarts the counts. The same call in a row with different results isn't a loop, because
+    it may wait for something: the model is asked about it, once. An iteration costs the same however many came before.
     `changing` are the names of tools that can change something, `show` writes a call in one line.
     """
 
