@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.spend_file import SpendFile
 from denizen.sessions.spend_table import SpendTable
 from denizen.sessions.tables import SharedTables
+from denizen.testing import FakeClock
 
 
 @pytest.fixture
@@ -236,6 +238,17 @@ async def test_list_shows_pages(denizen: Run, environ: dict[str, str]) -> None:
     assert denizen("sessions", "list", "--before", "2020-01-01").out == ""
     ran = denizen("sessions", "list", "--before", "yesterday")
     assert (ran.status, "'yesterday' isn't a date" in ran.err) == (2, True)
+
+
+async def test_prune_deletes_what_the_settings_no_longer_keep(denizen: Run, environ: dict[str, str]) -> None:
+    home = Path(environ["DENIZEN_HOME"])
+    for name, year in (("old", 2020), ("new", 2100)):
+        clock = FakeClock(datetime(year, 1, 1, tzinfo=UTC))
+        await save(JsonlStore(home / "sessions", clock=clock), name, "hi")
+    assert "Deleted 0 sessions and 0 sums in the home." in denizen("sessions", "prune").err
+    (home / "denizen.toml").write_text("[retention]\nsession_days = 90\n")
+    assert "Deleted 1 session and" in denizen("sessions", "prune").err
+    assert names(denizen("sessions", "list", "--json").out) == ["new"]
 
 
 async def test_list_on_a_terminal_shows_the_last_fifty(on_terminal: OnTerminal, environ: dict[str, str]) -> None:

@@ -20,6 +20,7 @@ from denizen.cli.home import home, shared_tables, store
 from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json, write_markdown
 from denizen.cli.text import cut, printable, shorten, width
 from denizen.config.home import user_folder
+from denizen.config.load import load
 from denizen.entries import (
     AnswerEntry,
     AnyEntry,
@@ -39,10 +40,11 @@ from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore, new_name, short_name
 from denizen.sessions.index import first_of
 from denizen.sessions.postgres import PostgresStore
+from denizen.sessions.retention import prune as apply_retention
 from denizen.sessions.spend import Sums
 from denizen.sessions.spend_file import SpendFile
 from denizen.sessions.spend_table import SpendTable
-from denizen.text.plural import usage_parts
+from denizen.text.plural import counted, usage_parts
 
 FOLDER = 28
 """Cells of a folder on a terminal."""
@@ -88,6 +90,12 @@ def _stores() -> Sequence[JsonlStore | PostgresStore]:
     return [store(), PostgresStore(tables, clock=SystemClock())] if tables else [store()]
 
 
+def _sums() -> Sequence[Sums]:
+    """What was spent in each of them."""
+    tables, file = shared_tables(), SpendFile(home() / "spend.db")
+    return [file, SpendTable(tables)] if tables else [file]
+
+
 def _store_of(name: str) -> JsonlStore | PostgresStore:
     """Where the session of that name is; the last place, if it is nowhere."""
     files, *others = _stores()
@@ -96,11 +104,8 @@ def _store_of(name: str) -> JsonlStore | PostgresStore:
 
 def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> None:
     """Sessions, as a table or as lines of JSON, with what all turns of each have cost."""
-    sums: list[Sums] = [SpendFile(home() / "spend.db")]
-    if tables := shared_tables():
-        sums.append(SpendTable(tables))
     spent: dict[str, float] = {}
-    for each in sums:
+    for each in _sums():
         with suppress(DenizenError):  # then it is what the last turn has cost
             spent |= each.read([info.key for info in found])
     found = [msgspec.structs.replace(info, cost_usd=max(info.cost_usd, spent.get(info.key, 0.0))) for info in found]
@@ -163,6 +168,21 @@ def rm(names: tuple[str, ...], yes: bool) -> None:
         confirm(f"Delete {', '.join(names)} for good?", abort=True)
     for name in names:
         asyncio.run(_store_of(name).remove(name))
+
+
+@sessions.command()
+def prune() -> None:
+    """Delete now what `[retention]` in denizen.toml no longer keeps.
+
+    By default these are sessions in which nothing was said for 30 days. The gateway does the same once a day.
+    """
+    config, clock = load().config, SystemClock()
+    for each, sums in zip(_stores(), _sums(), strict=True):
+        pruned = asyncio.run(apply_retention(each, sums, config.retention, clock))
+        where = "in the database" if sums.is_remote else "in the home"
+        click.echo(
+            f"Deleted {counted(pruned.sessions, 'session')} and {counted(pruned.sums, 'sum')} {where}.", err=True
+        )
 
 
 @sessions.command()

@@ -147,6 +147,19 @@ class BudgetSettings(_Table, frozen=True, kw_only=True):
     """US dollars of one day (UTC)."""
 
 
+class RetentionSettings(_Table, frozen=True, kw_only=True):
+    """How long data that nobody uses is kept. The gateway deletes the rest once a day, and `denizen sessions prune`."""
+
+    session_days: _Amount = 0.0
+    """Days after its last use that a session is deleted, with all that was said in it; 0: never."""
+    empty_session_days: _Amount = 30.0
+    """The same for sessions in which nothing was said; 0: never."""
+    spend_days: _Amount = 400.0
+    """Days that the sum of what a day or a session cost is kept after the last call it counts; 0: for good."""
+    log_days: _Amount = 0.0
+    """Days that the log of a character's run in a text world is kept; 0: for good."""
+
+
 class Rule(_Table, frozen=True, kw_only=True):
     """What to do with a tool's calls: one element of `policy.rules`; the last that matches wins."""
 
@@ -316,6 +329,7 @@ class Config(_Table, frozen=True, kw_only=True):
     """The MCP servers, by name."""
     agent: AgentSettings = AgentSettings()
     budget: BudgetSettings = BudgetSettings()
+    retention: RetentionSettings = RetentionSettings()
     policy: PolicySettings = PolicySettings()
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()

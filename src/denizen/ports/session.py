@@ -98,5 +98,8 @@ class SessionStore(Protocol):
         A page costs the same however many sessions there are. Fewer than `limit`: there are no more.
         """
 
-    async def remove(self, key: str) -> None:
-        """Delete a session for good. Raises SessionError while a process has it open."""
+    async def remove(self, key: str, *, unused_since: float = math.inf) -> None:
+        """Delete a session for good.
+
+        Raises SessionHeld while a process has it open, and where something was written since `unused_since`.
+        """

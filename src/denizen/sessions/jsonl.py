@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from denizen.config.home import private_folder
 from denizen.config.redact import Redactor
 from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
-from denizen.errors import ConfigError, SessionError, SessionUnavailable, SessionUnknown
+from denizen.errors import ConfigError, SessionError, SessionHeld, SessionUnavailable, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.runtime.cache import BoundedCache
 from denizen.runtime.clock import Clock
@@ -154,12 +154,14 @@ class JsonlStore:
         """Note that a session is written now: listings begin with it."""
         self._order.use(self.path(key), self.clock.now().timestamp())
 
-    async def remove(self, key: str) -> None:
-        """Delete a session for good. Raises SessionError while it is open, and for an unknown key."""
+    async def remove(self, key: str, *, unused_since: float = math.inf) -> None:
+        """Delete a session for good. Raises SessionError while it is open, or was written, and for an unknown key."""
         path = self.path(key)
         if not path.exists():
             raise self._unknown(session_key(key))
         with Lock(path, self.clock.now(), session_key(key)) as lock, explained("delete", path):
+            if _last_used(path) >= unused_since:
+                raise SessionHeld(f"Session {session_key(key)} was used meanwhile.")
             path.unlink()
             lock.delete()
 

@@ -65,11 +65,13 @@ class MemoryStore:
         found = await self.list()
         return first_of((replace(info, used=info.updated) for info in found if info.updated < before), limit)
 
-    async def remove(self, key: str) -> None:
-        """Forget a session. Raises SessionError while it is open, and for an unknown key."""
-        self._find(key)
+    async def remove(self, key: str, *, unused_since: float = math.inf) -> None:
+        """Forget a session. Raises SessionError while it is open, or was written, and for an unknown key."""
+        tree = self._find(key)
         if (key := session_key(key)) in self.writers:
-            raise SessionError(f"Session {key} is open. Close it first.")
+            raise SessionHeld(f"Session {key} is open. Close it first.")
+        if _summary(key, tree.branch).updated >= unused_since:
+            raise SessionHeld(f"Session {key} was used meanwhile.")
         del self._trees[key]
 
     def _find(self, key: str) -> EntryTree:

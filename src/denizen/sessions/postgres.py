@@ -77,6 +77,7 @@ ORDER BY used DESC FETCH FIRST (%(limit)s) ROWS WITH TIES
 _HOLDER = "SELECT holder FROM sessions WHERE key = %(key)s"
 _REMOVE = """
 DELETE FROM sessions WHERE key = %(key)s AND (held_until IS NULL OR held_until < now() OR holder = %(holder)s)
+AND (info->>'updated')::double precision < %(since)s
 RETURNING 1
 """
 _log = logging.getLogger(__name__)
@@ -159,12 +160,13 @@ class PostgresStore:
         rows = await self.tables.fetch(_PAGE, limit=limit, before=before)
         return [replace(msgspec.json.decode(info, type=SessionInfo), used=used) for info, used in rows]
 
-    async def remove(self, key: str) -> None:
-        """Delete a session for good. Raises SessionError while it is open, and for an unknown key."""
+    async def remove(self, key: str, *, unused_since: float = math.inf) -> None:
+        """Delete a session for good. Raises SessionError while it is open, or was written, and for an unknown key."""
         key = session_key(key)
         if key in self._open:
             raise SessionHeld(f"Session {key} is open in this process. Close it first.")
-        if not await self.tables.fetch(_REMOVE, key=bounded(key), holder=self._holder):
+        values = {"key": bounded(key), "holder": self._holder, "since": unused_since}
+        if not await self.tables.fetch(_REMOVE, **values):
             raise await self._refusal(key)
 
     async def release(self, key: str) -> None:

@@ -36,6 +36,9 @@ class Sums(Protocol):
     def add(self, sums: Mapping[str, float]) -> None:
         """Add to them, all at once."""
 
+    def forget(self, days: float, limit: int) -> int:
+        """Delete at most `limit` to which nothing was added for so many days; how many those were."""
+
     def close(self) -> None:
         """Give back what it holds; it may be used again."""
 

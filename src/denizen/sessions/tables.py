@@ -37,6 +37,7 @@ _VERSIONS: tuple[LiteralString, ...] = (
     ALTER TABLE sessions ADD COLUMN used double precision NOT NULL DEFAULT 0;  -- seconds since the epoch
     UPDATE sessions SET used = (info->>'updated')::double precision;
     CREATE INDEX sessions_used ON sessions (used);
+    ALTER TABLE spend ADD COLUMN at timestamptz NOT NULL DEFAULT now();  -- when something was added last
     """,
 )
 

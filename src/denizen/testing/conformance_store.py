@@ -27,7 +27,7 @@ from denizen.entries import (
     ToolEntry,
     UserEntry,
 )
-from denizen.errors import SessionError
+from denizen.errors import SessionError, SessionHeld
 from denizen.messages import AssistantMessage, Image, Opaque, Text, Thinking, ToolCall, ToolResult, Usage, UserMessage
 from denizen.ports import Session, SessionStore
 
@@ -395,6 +395,15 @@ class SessionStoreConformance:
             await store.read("work")
         async with opened(store) as session:
             assert len(session.entries) == 1
+
+    async def test_session_that_was_used_meanwhile_is_not_removed(self, store: SessionStore) -> None:
+        await saved(store, "1")
+        [info] = await store.list()
+        with pytest.raises(SessionHeld):
+            await store.remove("work", unused_since=info.updated)
+        assert content(await store.read("work")) == [said("1")]
+        await store.remove("work", unused_since=info.updated + 1)
+        assert not await store.list()
 
     async def test_open_session_is_not_removed(self, new_store: Callable[[], SessionStore]) -> None:
         store = new_store()

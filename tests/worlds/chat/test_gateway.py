@@ -47,6 +47,16 @@ class HeardClock(FakeClock):
         await super().sleep(seconds)
 
 
+async def test_sessions_that_nobody_used_for_so_long_are_deleted_each_day(serve: Serve) -> None:
+    clock = FakeClock()
+    async with serve(clock=clock, config={"retention": {"session_days": 2}}) as scene:
+        store = scene.gateway.agent.record.store
+        await (await store.open("old")).close()
+        async with asyncio.timeout(PATIENCE):
+            while await store.list():
+                await clock.sleep(86_400.0)
+
+
 async def test_a_turn_is_synced_before_its_message_is_over(serve: Serve, tmp_path: Path) -> None:
     store = JsonlStore(tmp_path, clock=FakeClock(), synced=ACKNOWLEDGED_ELSEWHERE)
     with disk_calls() as calls:

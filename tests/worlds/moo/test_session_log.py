@@ -62,6 +62,18 @@ def test_a_log_that_has_grown_large_is_followed_by_a_new_one(tmp_path: Path) -> 
     assert (tmp_path / "logs" / "2026-11-21T09-31-05.log").read_text() == "[09:31:05] [server] y\n"
 
 
+def test_a_new_log_deletes_those_that_are_too_old(tmp_path: Path) -> None:
+    for name, days in (("old", 31), ("new", 29)):
+        path = tmp_path / "logs" / f"{name}.log"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        os.utime(path, (AT.timestamp() - days * 86_400,) * 2)
+    logged(tmp_path, ("action", "look"))
+    assert len([*path.parent.iterdir()]) == 3
+    SessionLog(Watcher(), tmp_path, lambda: AT, str, keep_days=30.0).line("action", "look")
+    assert sorted(each.name for each in path.parent.iterdir()) == ["2026-11-21T09-30-05.log", "new.log"]
+
+
 def test_a_full_disk_is_reported_once_and_the_log_goes_on_when_there_is_room(tmp_path: Path) -> None:
     log, watcher = log_of(tmp_path)
     log.line("server", "before")

@@ -66,7 +66,7 @@ async def opened(
             loaded, profile=profile_with(*lent), store=shared.sessions, memory=shared.memory, budget=shared.budget
         ) as agent:
             with _collecting_seldom():
-                yield Gateway(agent, outbox, cron, shared.side)
+                yield Gateway(agent, outbox, cron, shared.side, shared.sums)
 
 
 @contextmanager

@@ -119,7 +119,8 @@ async def brain_of(folder: AgentFolder, listener: CharacterListener) -> AsyncGen
         session = await agent.open(folder.session_key)
         try:
             character = Character(folder.path, folder.settings)
-            log = SessionLog(listener, folder.path, agent.record.now, agent.record.redact)
+            log_days = folder.config.retention.log_days
+            log = SessionLog(listener, folder.path, agent.record.now, agent.record.redact, log_days)
             yield Brain(agent.record, session, character, partial(builder_tools, names=character.tools), log)
         finally:
             await agent.leave(session)

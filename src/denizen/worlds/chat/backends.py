@@ -21,7 +21,7 @@ from denizen.runtime.clock import Clock
 from denizen.runtime.postgres import PostgresDatabase
 from denizen.sessions import JsonlStore
 from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
-from denizen.sessions.spend import Spend
+from denizen.sessions.spend import Spend, Sums
 from denizen.text.plural import counted
 from denizen.worlds.chat.events.relay import SideChannel
 from denizen.worlds.chat.ledger.database import Database, WorkerTiming
@@ -40,6 +40,7 @@ class Backends(NamedTuple):
     memory: LongTermMemory | None = None
     budget: Budget | None = None
     side: SideChannel | None = None
+    sums: Sums | None = None
 
 
 @asynccontextmanager
@@ -96,7 +97,8 @@ async def open_backends(
             retry_s=WRITE_RETRY_S,
         )
         side = SideChannel(partial(notify, tables), timing)
-        yield Backends(database, sessions, memory, Spend(config, SpendTable(tables), clock), side)
+        sums = SpendTable(tables)
+        yield Backends(database, sessions, memory, Spend(config, sums, clock), side, sums)
 
 
 async def _check_ledger(path: Path, sessions: SessionStore) -> None:

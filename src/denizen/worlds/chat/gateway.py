@@ -9,9 +9,12 @@ from typing import Any
 
 from denizen.config.home import places
 from denizen.engine.resume import question_of
-from denizen.errors import SessionUnknown
+from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import Answer, Channel
 from denizen.runtime.clock import BackOff, wait_until
+from denizen.sessions.retention import prune
+from denizen.sessions.spend import Sums
+from denizen.sessions.spend_file import SpendFile
 from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.chat.delivery.last_chat import LastChatFile
 from denizen.worlds.chat.delivery.outbox import Outbox
@@ -38,10 +41,17 @@ class Gateway:
 
     A message goes to `accept`, which queues it; the queue has the runner run its turn, and writes what that returns to
     the outbox. The outbox sends it, or HTTP clients fetch it. `side` brings the events of workers' turns, if there may
-    be workers.
+    be workers. `sums` is where the agent counts what it spends; by default the home's file.
     """
 
-    def __init__(self, agent: AgentHandle, outbox: Outbox, cron: Cron, side: SideChannel | None = None) -> None:
+    def __init__(
+        self,
+        agent: AgentHandle,
+        outbox: Outbox,
+        cron: Cron,
+        side: SideChannel | None = None,
+        sums: Sums | None = None,
+    ) -> None:
         self.agent = agent
         self.settings = settings = agent.config.section("gateway", GatewaySettings)
         self.outbox = outbox
@@ -51,6 +61,7 @@ class Gateway:
         self.metrics = Metrics(clock)
         self.listeners = Listeners(side, self.database, self.metrics, clock)
         self.home, _ = places(agent.config)
+        self._sums = sums or SpendFile(self.home / "spend.db")
         self.last_chat = LastChatFile(self.home, clock)
         self.runner = TurnRunner(agent, outbox, self.listeners, self.metrics)
         self.queue = LedgerQueue(
@@ -129,10 +140,17 @@ class Gateway:
             await clock.sleep(delay)
 
     async def _prune_daily(self) -> None:
-        """Remove what has been over for `keep_days`, once a day."""
-        clock, keep = self.agent.record.clock, self.settings.keep_days * _DAY_S
+        """Remove what has been over for `keep_days`, and what `[retention]` no longer keeps, once a day."""
+        record, keep = self.agent.record, self.settings.keep_days * _DAY_S
+        clock = record.clock
         while True:
             await self.database.persist(partial(ledger.prune, now=clock.now().timestamp(), keep=keep))
+            try:
+                pruned = await prune(record.store, self._sums, self.agent.config.retention, clock)
+                if any(pruned):
+                    _log.info("Retention: deleted %d sessions and %d sums of what was spent", *pruned)
+            except DenizenError as error:
+                _log.error("%s The clean-up goes on tomorrow.", error)
             await wait_until(clock, clock.monotonic() + _DAY_S)
 
     async def answer(self, session_key: str, answer: Answer) -> bool:

@@ -6,7 +6,7 @@ Decisions, "A character starts cold" and "Token chain".
 import os
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -48,16 +48,23 @@ class SessionLog:
     """A listener that logs what it hears, `logs/YYYY-MM-DDTHH-MM-SS.log` in the agent's directory, and passes it on.
 
     Where the disk refuses, it says so once, and logs again when it can. The log is private to the user, without secrets
-    that are known; `now` is the time where the user is.
+    that are known; `now` is the time where the user is. A new log deletes those last written more than `keep_days` ago
+    (0: none).
     """
 
     def __init__(
-        self, listener: CharacterListener, folder: Path, now: Callable[[], datetime], redact: Callable[[str], str]
+        self,
+        listener: CharacterListener,
+        folder: Path,
+        now: Callable[[], datetime],
+        redact: Callable[[str], str],
+        keep_days: float = 0.0,
     ) -> None:
         self._listener = listener
         self._logs = folder / LOGS
         self._now = now
         self._redact = redact
+        self._keep = timedelta(days=keep_days)
         self._path: Path | None = None
         self._is_refused = False
 
@@ -85,7 +92,12 @@ class SessionLog:
 
     def _append(self, data: bytes, at: datetime) -> None:
         self._logs.mkdir(mode=0o700, exist_ok=True)
-        self._path = self._path or self._logs / f"{at:%Y-%m-%dT%H-%M-%S}.log"
+        if self._path is None:
+            self._path = self._logs / f"{at:%Y-%m-%dT%H-%M-%S}.log"
+            oldest = (at - self._keep).timestamp()
+            for path in self._logs.glob("*.log") if self._keep else ():
+                if path.stat().st_mtime < oldest:
+                    path.unlink(missing_ok=True)
         with open(self._path, "ab", buffering=0, opener=_private) as file:
             file.write(data)
             if file.tell() > LARGEST:

@@ -1,0 +1,61 @@
+"""Deletes what has been unused for longer than `[retention]` keeps it, a little at a time."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import NamedTuple
+
+from denizen.config.settings import RetentionSettings
+from denizen.errors import SessionHeld, SessionUnknown
+from denizen.ports import SessionInfo, SessionStore
+from denizen.runtime.clock import Clock
+from denizen.sessions.spend import Sums
+
+_BATCH = 50
+_PAUSE_S = 0.1
+"""Between two batches: others write then."""
+_DAY_S = 86_400.0
+
+
+class Pruned(NamedTuple):
+    """How many sessions, and sums of what was spent, were deleted."""
+
+    sessions: int
+    sums: int
+
+
+async def prune(store: SessionStore, sums: Sums | None, settings: RetentionSettings, clock: Clock) -> Pruned:
+    """Delete what `settings` no longer keep. Sessions that are open, or wait for an answer, stay.
+
+    Raises DenizenError when the disk or the database refuses.
+    """
+    sessions = sums_deleted = 0
+    now = clock.now().timestamp()
+    async for info, unused_since in _candidates(store, settings, now, clock):
+        try:
+            await store.remove(info.key, unused_since=unused_since)
+            sessions += 1
+        except (SessionHeld, SessionUnknown):  # used or removed meanwhile
+            continue
+    if settings.spend_days and sums:
+        while deleted := await asyncio.to_thread(sums.forget, settings.spend_days, _BATCH):
+            sums_deleted += deleted
+            await clock.sleep(_PAUSE_S)
+    return Pruned(sessions, sums_deleted)
+
+
+async def _candidates(
+    store: SessionStore, settings: RetentionSettings, now: float, clock: Clock
+) -> AsyncGenerator[tuple[SessionInfo, float]]:
+    """Sessions to delete, each with the time since when it must not have been used."""
+    never = float("-inf")
+    said_before = now - settings.session_days * _DAY_S if settings.session_days else never
+    empty_before = now - settings.empty_session_days * _DAY_S if settings.empty_session_days else never
+    before = max(said_before, empty_before)
+    while before > never and (page := await store.page(_BATCH, before)):
+        for info in page:
+            is_empty = not (info.title or info.stop_reason or info.earlier)
+            limit = max(said_before, empty_before) if is_empty else said_before
+            if info.stop_reason != "parked" and max(info.used, info.updated) < limit:
+                yield info, limit
+        before = page[-1].used
+        await clock.sleep(_PAUSE_S)
