@@ -19,7 +19,7 @@ from tests import postgres, warm
 from tests.worlds.moo import djangomoo, evennia_server
 
 from denizen.config.settings import SandboxSettings
-from denizen.models.profiles import HEALTH, LEARNT
+from denizen.models.profiles import HEALTH, LEARNED_LIMITS
 from denizen.tools.sandbox.environment import CommandEnvironment
 
 settings.register_profile("patient", settings.default, deadline=None)
@@ -48,7 +48,7 @@ def forgotten_servers() -> Iterator[None]:
     """What one test's servers taught the process, and how they were, is nothing to the next: ports come again."""
     yield
     HEALTH.clear()
-    LEARNT.clear()
+    LEARNED_LIMITS.clear()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ _Kind = TypeVar("_Kind")
 
 
 class Entry(msgspec.Struct, frozen=True, tag_field="type", kw_only=True, omit_defaults=True):
-    """What every entry has: its `id` in the session, the entry it follows, and when it was written (aware, UTC)."""
+    """The fields of every entry: its `id` in the session, the entry it follows, the time of writing (aware, UTC)."""
 
     id: str = ""
     parent: str = ""
@@ -96,7 +96,7 @@ class CheckpointEntry(Entry, frozen=True, kw_only=True, tag="checkpoint"):
 CONTENT_REFUSED = "content_refused"
 """The state which says that the provider refused what came after the last reply: it is left out from then on."""
 
-EARLIER = "earlier"
+EARLIER_TALKS = "earlier"
 """The state which begins a talk anew at the root, and holds the earlier ones of the session."""
 
 
@@ -107,7 +107,7 @@ class StateEntry(Entry, frozen=True, kw_only=True, tag="state"):
     value: Any
 
     def read(self, kind: type[_Kind]) -> _Kind | None:
-        """The value as one of that kind; None where it is none, as damage or another version left it."""
+        """The value as that type; None if it isn't one, because of damage or another version."""
         try:
             return msgspec.convert(self.value, kind)
         except msgspec.ValidationError:
@@ -137,7 +137,7 @@ class ParkedEntry(Entry, frozen=True, kw_only=True, tag="parked"):
 
 
 class AnswerEntry(Entry, frozen=True, kw_only=True, tag="answer"):
-    """A person's answer to a parked call; `unasked`: nobody's, and `text` says why."""
+    """An answer to a parked call; `unasked`: no person gave it, and `text` says why."""
 
     call_id: str
     allow: bool

@@ -1,4 +1,4 @@
-"""What can go wrong, grouped by who must act. Every message says what happened, to what, and what to do."""
+"""The exceptions, grouped by who must act. Every message says what happened, to what, and what to do."""
 
 from http import HTTPStatus
 from typing import Literal
@@ -10,7 +10,7 @@ RETRIABLE: frozenset[ErrorKind] = frozenset({"auth", "rate_limit", "billing", "t
 
 
 class DenizenError(Exception):
-    """Any failure of ours; its text is one sentence or two for the person who must act."""
+    """The base of Denizen's exceptions; the text is a sentence or two for the person who must act."""
 
     def reword(self, message: str) -> None:
         """Replace its text: without a secret, or with what to do."""
@@ -26,7 +26,7 @@ class SessionError(DenizenError):
 
 
 class SessionUnknown(SessionError):
-    """There is no session of that key."""
+    """No session has that key."""
 
 
 class SessionUnavailable(SessionError):
@@ -79,7 +79,7 @@ class ModelError(DenizenError):
 
     @property
     def message(self) -> str:
-        """What happened."""
+        """The message, with its advice."""
         return str(self)
 
     @property

@@ -1,4 +1,4 @@
-"""What happens during a turn: the events that `on_event` receives, and what the stream of a model is made of.
+"""The events of a turn, which `on_event` receives, and those of a model's stream.
 
 Events are a side channel for screens and logs; the transcript is the record.
 """
@@ -21,7 +21,7 @@ else:
     Out = TypeVar("Out")  # before Python 3.13 it has no default
 
 TurnStop = Literal["answered", "iteration_limit", "loop", "budget", "cancelled", "parked", "error"]
-"""Why a turn ended."""
+"""The reasons why a turn ends."""
 
 
 class TextDelta(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text_delta"):
@@ -180,7 +180,7 @@ class Retry(msgspec.Struct, frozen=True, tag_field="type", tag="retry"):
 
     @property
     def words(self) -> str:
-        """What failed, when the next try is, and who wants that wait."""
+        """The failure, the time of the next attempt, and who asked for the wait."""
         why = self.error or self.reason.replace("_", " ")
         wait = f" in {self.delay:.0f} s ({'the provider asks for that' if self.asked else 'its cool-down'})"
         again = "trying again" if self.attempt else "failed before, trying again"
@@ -201,7 +201,7 @@ class Withdrawn(msgspec.Struct, frozen=True, tag_field="type", tag="withdrawn"):
 
 
 class TurnParked(msgspec.Struct, frozen=True, tag_field="type", tag="parked"):
-    """The turn waits for a person; it goes on when the question is answered."""
+    """The turn waits for a person and continues once the question is answered."""
 
     session_key: str
     tool_call_id: str

@@ -1,4 +1,4 @@
-"""What is said in a session: messages, their parts, and what they cost.
+"""The messages of a session: their parts, and what they cost.
 
 Every struct is immutable and encodes to JSON with a `type` field that tells it apart.
 """
@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 ATTACHED = ("\n\n<file path=", "\n\n<stdin>", "\n\n<prompt from=")
-"""How the part of a user's message begins that holds a file, or piped input, and not the user's own words."""
+"""Beginnings of the parts of a user's message that hold a file or piped input, not the user's own words."""
 
 _OUTSIDE = re.compile(r'\n\n<(?:file path="(?:/|[a-z]+:)|stdin>|prompt from=)')
 
@@ -25,7 +25,7 @@ class Text(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="text"):
 
 
 class Thinking(msgspec.Struct, frozen=True, gc=False, tag_field="type", tag="thinking"):
-    """What a model thought before it spoke; `signature` goes back to its provider unchanged.
+    """A model's thoughts before it spoke; `signature` goes back to its provider unchanged.
 
     A signature of a format that isn't its provider's usual one begins with `format:` here.
     """
@@ -64,7 +64,7 @@ _File = TypeVar("_File", bound=Image | Document)
 
 
 def from_outside(attached: _File) -> _File:
-    """What was attached, as something from elsewhere than the workspace."""
+    """The attachment, marked as coming from outside the workspace."""
     return msgspec.structs.replace(attached, outside=True)
 
 
@@ -184,7 +184,7 @@ def _text(parts: Sequence[Any]) -> str:
 
 
 class UserMessage(msgspec.Struct, frozen=True, tag_field="type", tag="user", omit_defaults=True):
-    """What a person or a host said. `id` tells a repeated delivery; `at` is when it was said (aware)."""
+    """A message from a person or a host. `id` detects a repeated delivery; `at` is when it was said (aware)."""
 
     content: list[UserPart]
     id: str = ""
@@ -194,12 +194,12 @@ class UserMessage(msgspec.Struct, frozen=True, tag_field="type", tag="user", omi
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """The text."""
         return _text(self.content)
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag_field="type", tag="assistant", omit_defaults=True):
-    """What a model answered: its parts in the order they came, and why it stopped.
+    """A model's answer: its parts in the order they came, and why it stopped.
 
     In a session, one that asks for calls has an `id`: those in its text get theirs by it.
     """
@@ -214,12 +214,12 @@ class AssistantMessage(msgspec.Struct, frozen=True, tag_field="type", tag="assis
 
     @property
     def text(self) -> str:
-        """Its words, without thoughts and calls."""
+        """The text, without thoughts and calls."""
         return _text(self.content)
 
     @property
     def stem(self) -> str:
-        """What ids of the calls in its text are made of: its own id, in older transcripts its usage."""
+        """The prefix for ids of calls in its text: its own id, in older transcripts its usage."""
         counts = (f"{name}={getattr(self.usage, name)}" for name in Usage.__struct_fields__[:5])
         return self.id or f"Usage({', '.join(counts)})"
 
@@ -230,7 +230,7 @@ class AssistantMessage(msgspec.Struct, frozen=True, tag_field="type", tag="assis
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", omit_defaults=True):
-    """What a tool answered to the call `call_id`.
+    """The result of the call `call_id`.
 
     `content` is for the model, `for_user` for the person (None: nothing), `details` for the screen.
     `silent`: nothing is shown; `is_async`: the work goes on and reports later; `ends_turn`: no further model call.
@@ -257,12 +257,12 @@ class ToolResult(msgspec.Struct, frozen=True, tag_field="type", tag="tool", omit
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """The text."""
         return _text(self.content)
 
     @property
     def edits(self) -> list[dict[str, Any]]:
-        """What it did to files, as its `details` say: each with `path`, `diff`, and the lines `added`, `removed`."""
+        """The file edits in its `details`: each with `path`, `diff`, and the lines `added`, `removed`."""
         files = self.details.get("files") if isinstance(self.details, dict) else None
         several = files if isinstance(files, list) else [self.details]
         return [file for file in several if isinstance(file, dict) and {"path", "diff", "added", "removed"} <= {*file}]

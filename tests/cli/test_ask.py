@@ -138,7 +138,7 @@ def test_an_unknown_setting_is_wrong_configuration(denizen: Run, home: Path) -> 
     (home / "denizen.toml").write_text("modle = 'offline'\n")
     ran = denizen("ask", "hi")
     assert ran.status == 2
-    assert "modle is not a setting. Did you mean model?" in ran.err
+    assert "modle isn't a setting. Did you mean model?" in ran.err
 
 
 def test_an_unknown_provider_is_wrong_use(denizen: Run) -> None:

@@ -80,7 +80,7 @@ def test_check_names_every_mistake_and_its_place(denizen: Run, home: Path) -> No
     (home / "denizen.toml").write_text('modle = "offline"\n[agent]\nmax_iterations = "many"\n')
     ran = denizen("config", "check")
     assert ran.status == 2
-    assert "denizen.toml:1: modle is not a setting" in ran.err
+    assert "denizen.toml:1: modle isn't a setting" in ran.err
     assert "denizen.toml:3: agent.max_iterations: expected an integer" in ran.err
 
 

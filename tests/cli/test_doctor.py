@@ -127,7 +127,7 @@ def test_a_wrong_configuration_makes_it_unusable(denizen: Run, home: Path) -> No
     ran = denizen("doctor")
     assert ran.status == 1
     assert "✗ configuration" in ran.out
-    assert "modle is not a setting" in ran.out
+    assert "modle isn't a setting" in ran.out
 
 
 def test_a_model_without_a_key_makes_it_unusable(denizen: Run, home: Path) -> None:

@@ -48,7 +48,7 @@ def test_check_says_what_a_directory_comes_to_and_what_is_wrong(denizen: Run, tm
     with (folder / "denizen.toml").open("a") as file:
         file.write('tools = ["dig", "fly"]\n')
     ran = denizen("moo", "check", str(folder), MOO_PASSWORD="mason-pass-123")
-    assert (ran.status, "There is no tool fly; available: dig, burrow" in ran.err) == (2, True)
+    assert (ran.status, "Unknown tool fly; available: dig, burrow" in ran.err) == (2, True)
 
 
 def test_check_says_what_is_wrong_in_soul_and_plans(denizen: Run, tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_check_says_what_is_wrong_in_soul_and_plans(denizen: Run, tmp_path: Path
         "SOUL.md: a rule has no effect: RE2 can't read the regular expression `(`",
         "SOUL.md: a rule has no effect: `.*` matches everything",
         "SOUL.patch.md: `go home` has no `->`",
-        "There is no tool fly",
-        "builds/2026-11-21-09-30.yaml: it names no rooms",
+        "Unknown tool fly",
+        "builds/2026-11-21-09-30.yaml: no rooms",
     ):
         assert words in ran.err
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from denizen.messages import AssistantMessage, Opaque, Text, Thinking, ToolCall
 from denizen.models.gemini import GeminiModel
-from denizen.models.gemini_answer import ABOUT_ANSWER, FIELDS, MADE_ID
+from denizen.models.gemini_answer import ANSWER_FIELDS, MADE_ID_PREFIX, PART_FIELDS
 
 DATA = Path(__file__).parents[1] / "data" / "cassettes_gemini"
 LONG = 2_000
@@ -95,12 +95,14 @@ def told(message: AssistantMessage) -> Json:
             case Thinking(text, signature):
                 _join(parts, {"type": "thought", "text": text} | _signed(signature))
             case ToolCall(id, name, args):
-                parts.append({"type": "call", "id": None if id.startswith(MADE_ID) else id, "name": name, "args": args})
+                parts.append(
+                    {"type": "call", "id": None if id.startswith(MADE_ID_PREFIX) else id, "name": name, "args": args}
+                )
             case Opaque(data={"text": "", "thoughtSignature": signature}):
                 _join(parts, {"type": "text", "text": ""} | _signed(signature))
-            case Opaque(data=data) if data.keys() & {*ABOUT_ANSWER}:
+            case Opaque(data=data) if data.keys() & {*ANSWER_FIELDS}:
                 about = {_snake(name): _plain(value) for name, value in data.items()}
-            case Opaque(data=data) if data.keys() <= FIELDS:
+            case Opaque(data=data) if data.keys() <= PART_FIELDS:
                 parts[-1] |= _signed(data["thoughtSignature"])
             case Opaque(data=data):
                 rest = {name: value for name, value in data.items() if name != "thoughtSignature"}
@@ -129,7 +131,7 @@ def golden_of(golden: Mapping[str, Any]) -> Json:
         "input": None if sent is None else sent - (cached or 0) + (usage.get("tool_use") or 0),
         "output": None if answered == [None, None] else sum(count or 0 for count in answered),
         "cache_read": cached,
-        **{name: golden[name] for name in map(_snake, ABOUT_ANSWER) if golden.get(name)},
+        **{name: golden[name] for name in map(_snake, ANSWER_FIELDS) if golden.get(name)},
     }
 
 

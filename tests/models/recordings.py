@@ -201,7 +201,9 @@ def _openai(golden: Mapping[str, Any], provider: Provider) -> Mapping[str, Any]:
 
 def _answered(usage: Mapping[str, Any], provider: Provider) -> int | None:
     """xAI counts the tokens of thoughts apart; they are paid for like the others."""
-    thoughts = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens") if provider.thoughts_extra else 0
+    thoughts = (
+        (usage.get("completion_tokens_details") or {}).get("reasoning_tokens") if provider.reasoning_is_extra else 0
+    )
     return usage["completion_tokens"] + (thoughts or 0) if usage else None
 
 

@@ -85,7 +85,7 @@ async def test_model_that_a_server_here_lacks_is_answered_with_where_its_own_are
     loopback_openai: LoopbackOpenAI,
 ) -> None:
     words = await refused(loopback_openai, "ollama:qwen3", 404, 'model "qwen3" not found, try pulling it first')
-    assert words.endswith("(HTTP 404); those that are there: `denizen models ollama`")
+    assert words.endswith("(HTTP 404); available: `denizen models ollama`")
 
 
 async def test_model_that_calls_no_tools_can_act_in_its_text(loopback_openai: LoopbackOpenAI) -> None:
@@ -124,13 +124,13 @@ async def test_used_up_money_is_reported_with_the_place_to_look(
     loopback_openai: LoopbackOpenAI, status: int, said: Any
 ) -> None:
     words = await refused(loopback_openai, "openai:gpt-5-mini", status, said)
-    place = "see to the plan and credit of this key at https://platform.openai.com, or take another model"
+    place = "check the plan and credit of this key at https://platform.openai.com, or take another model"
     assert words.endswith(f"(HTTP {status}); {place}{GOES_ON}")
 
 
 async def test_money_at_a_provider_of_ones_own_has_no_known_place(loopback_openai: LoopbackOpenAI) -> None:
     words = await refused(loopback_openai, "office:m", 402, "No money")
-    assert words == "office:m: No money (HTTP 402); see to the plan and credit of this key, or take another model"
+    assert words == "office:m: No money (HTTP 402); check the plan and credit of this key, or take another model"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ async def test_stream_that_breaks_off_may_be_the_network(
 ) -> None:
     breaks(loopback_openai)
     words = await told(loopback_openai.base_url, "openai:gpt-5-mini")
-    assert words.endswith(f"; ask again; if that doesn't help, look at the network{GOES_ON}")
+    assert words.endswith(f"; ask again; if that doesn't help, check the network{GOES_ON}")
     breaks(loopback_openai)
     words = await told(loopback_openai.base_url, "ollama:qwen3")
     assert words.endswith(
@@ -205,8 +205,8 @@ async def test_server_here_that_does_not_run_is_to_be_started() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         words = await told(f"http://127.0.0.1:{taken.getsockname()[1]}/v1", "ollama:qwen3")
-    assert "nothing listens at http://127.0.0.1:" in words
-    where = "or set providers.ollama.base_url to where it listens"
+    assert "no server listens at http://127.0.0.1:" in words
+    where = "or set providers.ollama.base_url to its address"
     assert words.endswith(f" (connection refused); start it (`OLLAMA_CONTEXT_LENGTH=32768 ollama serve`), {where}")
 
 
@@ -228,13 +228,13 @@ async def test_place_that_is_not_there_is_a_wrong_address(
     loopback_openai: LoopbackOpenAI, status: int, said: bytes
 ) -> None:
     words = await refused(loopback_openai, "office:my-model", status, said)
-    assert words.endswith(f"(HTTP {status}); look at providers.office.base_url: most end in /v1")
+    assert words.endswith(f"(HTTP {status}); check providers.office.base_url: most end in /v1")
 
 
 async def test_redirect_is_not_followed_and_says_so() -> None:
     async with Raw(whole(b"", "Location: https://example.com/v1", status="301 Moved Permanently")) as server:
         words = await told(server.url, "office:m")
-    assert words.endswith("(HTTP 301); set providers.office.base_url to where it leads: redirects aren't followed")
+    assert words.endswith("(HTTP 301); set providers.office.base_url to its target: redirects aren't followed")
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ async def test_what_is_not_about_the_name_of_the_model_is_not_answered_with_name
 async def test_address_of_anthropic_has_no_version_at_its_end(loopback_anthropic: LoopbackAnthropic) -> None:
     loopback_anthropic.fail(404, b"404 page not found")
     words = await told(loopback_anthropic.base_url, "anthropic:claude-sonnet-4-5", wire="anthropic")
-    assert words.endswith("(HTTP 404); look at providers.anthropic.base_url")
+    assert words.endswith("(HTTP 404); check providers.anthropic.base_url")
 
 
 @pytest.mark.parametrize(

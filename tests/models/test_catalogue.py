@@ -10,7 +10,7 @@ from genai_prices import calc_price, data_snapshot
 
 from denizen.messages import Usage
 from denizen.models.catalogue import cost, known_models, limits
-from denizen.models.resolve import USUAL_MODELS
+from denizen.models.resolve import DEFAULT_MODELS
 from denizen.ports import Limits
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -78,7 +78,7 @@ def test_lists_models_with_windows_and_prices() -> None:
     assert [*known_models("acme")] == []
 
 
-@pytest.mark.parametrize(("provider", "model"), USUAL_MODELS.items())
+@pytest.mark.parametrize(("provider", "model"), DEFAULT_MODELS.items())
 def test_usual_models_are_known_and_not_given_up(provider: str, model: str) -> None:
     _, known = data_snapshot.get_snapshot().find_provider_model(model, None, provider, None)
     assert not known.deprecated
@@ -117,12 +117,12 @@ def test_models_that_are_listed_chat(provider: str, chats: set[str], others: set
     assert not others & listed
 
 
-@pytest.mark.parametrize("provider", USUAL_MODELS)
+@pytest.mark.parametrize("provider", DEFAULT_MODELS)
 def test_usual_model_is_listed_or_unknown(provider: str) -> None:
     listed = {model.id for model in known_models(provider)}
     known = data_snapshot.find_provider_by_id(data_snapshot.get_snapshot().providers, provider)
     assert known
-    assert USUAL_MODELS[provider] in listed or USUAL_MODELS[provider] not in {model.id for model in known.models}
+    assert DEFAULT_MODELS[provider] in listed or DEFAULT_MODELS[provider] not in {model.id for model in known.models}
 
 
 def test_what_is_written_to_a_cache_for_an_hour_costs_what_the_answer_says() -> None:

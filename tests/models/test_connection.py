@@ -9,7 +9,7 @@ import pytest
 from tests.models.raw import Last, Loop, Raw, Talk, ask, deaf, look, rounds, run, skip, whole
 
 from denizen.models.endpoint import Endpoint
-from denizen.models.http import LONGEST_ANSWER, Http
+from denizen.models.http import MAX_ANSWER_BYTES, Http
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 LARGE = bytes(8_000_000)
@@ -227,8 +227,8 @@ async def test_server_waits_until_its_answer_is_read_and_goes_on_then(http: Http
 
     async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal said
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LONGEST_ANSWER)
-        while said < LONGEST_ANSWER:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % MAX_ANSWER_BYTES)
+        while said < MAX_ANSWER_BYTES:
             writer.write(bytes(65536))
             said += 65536
             await writer.drain()
@@ -238,8 +238,8 @@ async def test_server_waits_until_its_answer_is_read_and_goes_on_then(http: Http
         http.post(Endpoint(server.url, "/", "base_url"), [b""], stream=True) as response,
     ):
         await rounds(3000)
-        assert 65536 < said < LONGEST_ANSWER // 2
-        assert len(await response.read()) == LONGEST_ANSWER
+        assert 65536 < said < MAX_ANSWER_BYTES // 2
+        assert len(await response.read()) == MAX_ANSWER_BYTES
 
 
 # Requests that the server doesn't take

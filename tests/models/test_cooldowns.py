@@ -107,7 +107,7 @@ async def test_server_that_never_sends_a_byte_is_given_up_after_one_time_out() -
         mute.send(Step.STALL)
         other.say("Hello.")
         models = [
-            OpenAIModel("m", provider_named(name), base_url=server.base_url, http=Http(silence=0.1))
+            OpenAIModel("m", provider_named(name), base_url=server.base_url, http=Http(stream_silence_s=0.1))
             for name, server in (("mute", mute), ("other", other))
         ]
         failover = Failover([Candidate(model.name, model) for model in models], FakeClock())
@@ -122,7 +122,7 @@ async def test_server_that_never_sends_a_byte_is_given_up_after_one_time_out() -
 async def test_server_that_never_sends_a_byte_fails_where_there_is_no_other() -> None:
     with LoopbackOpenAI() as mute:
         mute.send(Step.STALL)
-        model = OpenAIModel("m", provider_named("mute"), base_url=mute.base_url, http=Http(silence=0.1))
+        model = OpenAIModel("m", provider_named("mute"), base_url=mute.base_url, http=Http(stream_silence_s=0.1))
         failover = Failover([Candidate(model.name, model)], FakeClock())
         events = [event async for event in failover.stream(ModelRequest([UserMessage([Text("Hello?")])], stream=True))]
         await failover.close()

@@ -13,7 +13,7 @@ from denizen.errors import ErrorKind, ModelError
 from denizen.events import Failed, Finished, Retrying, StreamEvent, TextDelta
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models.anthropic import AnthropicModel
-from denizen.models.failover import LINGER, PATIENCE, SESSIONS, WARM, Failover
+from denizen.models.failover import MAX_REST_WAIT_BEFORE_FALLBACK_S, MAX_REST_WAIT_S, MAX_SESSIONS, STICKY_S, Failover
 from denizen.models.http import Http
 from denizen.models.profiles import PROFILE_REST, Candidate, ModelLimits
 from denizen.ports import ModelRequest
@@ -260,7 +260,7 @@ async def test_wish_to_wait_is_honoured_when_longer(bench: Bench, wish: str, del
 
 
 async def test_profile_that_must_rest_too_long_is_passed_over(bench: Bench) -> None:
-    wish = {"Retry-After": str(PATIENCE + 1)}
+    wish = {"Retry-After": str(MAX_REST_WAIT_S + 1)}
     bench.server.fail(429, "Come back later", wish)
     bench.server.say("Hello")
     model = bench.model(fallback=True)
@@ -273,7 +273,13 @@ async def test_profile_that_must_rest_too_long_is_passed_over(bench: Bench) -> N
     assert bench.asked == ["main", "other", "other"]
 
 
-@pytest.mark.parametrize(("wish", "asked", "slept"), [(LINGER, "main", [LINGER]), (LINGER + 1, "other", [])])
+@pytest.mark.parametrize(
+    ("wish", "asked", "slept"),
+    [
+        (MAX_REST_WAIT_BEFORE_FALLBACK_S, "main", [MAX_REST_WAIT_BEFORE_FALLBACK_S]),
+        (MAX_REST_WAIT_BEFORE_FALLBACK_S + 1, "other", []),
+    ],
+)
 async def test_fallback_model_goes_on_where_the_first_must_rest_for_more_than_a_minute(
     bench: Bench, wish: float, asked: str, slept: list[float]
 ) -> None:
@@ -366,7 +372,7 @@ async def test_session_stays_on_the_profile_that_worked(bench: Bench) -> None:
     await ask(model, "work")
     await ask(model, "other work")
     assert bench.asked == ["main", "spare", "spare", "main"]
-    await bench.clock.sleep(WARM["5m"])
+    await bench.clock.sleep(STICKY_S["5m"])
     await ask(model, "work")
     assert bench.asked[-1] == "main"
 
@@ -404,13 +410,13 @@ async def test_new_session_begins_where_a_profile_is_ready(bench: Bench) -> None
 async def test_only_the_latest_sessions_are_remembered() -> None:
     clock = FakeClock()
     main = ScriptedModel([ModelError("Slow down", kind="rate_limit"), *["main"] * 2])
-    spare = ScriptedModel(["spare"] * (SESSIONS + 2))
+    spare = ScriptedModel(["spare"] * (MAX_SESSIONS + 2))
     model = Failover([Candidate("test:m", main, "main"), Candidate("test:m", spare, "spare")], clock)
     await ask(model, "first")
-    for number in range(SESSIONS):
+    for number in range(MAX_SESSIONS):
         await ask(model, f"session {number}")
     await clock.sleep(1)
-    assert answer(await ask(model, f"session {SESSIONS - 1}")).text == "spare"
+    assert answer(await ask(model, f"session {MAX_SESSIONS - 1}")).text == "spare"
     assert answer(await ask(model, "first")).text == "main"
 
 

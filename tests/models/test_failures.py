@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from denizen.errors import ErrorKind
-from denizen.models.failures import LONGEST, LONGEST_WAIT, ModelIdentity, read_complaint, retry_after
+from denizen.models.failures import MAX_MESSAGE_CHARS, MAX_RETRY_AFTER_S, ModelIdentity, read_complaint, retry_after
 
 NOON = datetime(2026, 2, 3, 12, tzinfo=UTC)
 
@@ -194,7 +194,7 @@ def test_failure_says_who_and_what_and_keeps_the_key_to_itself() -> None:
 
 def test_key_that_is_where_a_long_sentence_is_cut_is_hidden_too() -> None:
     origin = ModelIdentity("openai:gpt-5", "openai", "spare", "sk-canary-1234")
-    error = origin.refused({"error": {"message": "x" * (LONGEST - 5) + "sk-canary-1234"}}, 401)
+    error = origin.refused({"error": {"message": "x" * (MAX_MESSAGE_CHARS - 5) + "sk-canary-1234"}}, 401)
     assert "sk-" not in error.message
 
 
@@ -238,8 +238,8 @@ def test_wish_to_wait_is_read_from_the_words_too(status: int, text: str, seconds
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
         ({"retry-after": "soon"}, None),
-        ({"retry-after": "1e300"}, LONGEST_WAIT),
-        ({"retry-after": "Tue, 03 Feb 9999 12:00:30 GMT"}, LONGEST_WAIT),
+        ({"retry-after": "1e300"}, MAX_RETRY_AFTER_S),
+        ({"retry-after": "Tue, 03 Feb 9999 12:00:30 GMT"}, MAX_RETRY_AFTER_S),
         ({"retry-after": "Tue, 03 Feb 2026 12:00:30 +99999999999999999999"}, None),
         ({"retry-after": "Tue, 03 Feb 99999999999999999999 12:00:30 GMT"}, None),
     ],

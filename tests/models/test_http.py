@@ -153,7 +153,7 @@ def test_host_whose_addresses_all_refuse_is_reported() -> None:
             silent.bind(("127.0.0.1", 0))
             url = f"http://localhost:{silent.getsockname()[1]}/v1"
             told = await complaint(url, provider="ollama")
-        assert told == f"ollama:m: nothing listens at {url} (connection refused)"
+        assert told == f"ollama:m: no server listens at {url} (connection refused)"
 
     run(test(), "127.0.0.1", "127.0.0.1")
 

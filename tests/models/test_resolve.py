@@ -17,7 +17,7 @@ from denizen.events import Retrying, StreamEvent
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.models import open_model
 from denizen.models.providers import PROVIDERS, parse_model, provider_access
-from denizen.models.resolve import USUAL_MODELS, first_there, with_api
+from denizen.models.resolve import DEFAULT_MODELS, first_available, with_api
 from denizen.ports import KnownModel, ModelRequest
 from denizen.testing import FakeClock, LoopbackAnthropic, LoopbackOpenAI, LoopbackResponses
 
@@ -218,7 +218,7 @@ def test_first_key_in_the_environment_decides(environ: Mapping[str, str], name: 
 
 
 def test_keys_are_looked_for_in_the_order_in_which_providers_are_listed() -> None:
-    assert [*USUAL_MODELS] == [name for name, provider in PROVIDERS.items() if provider.key_variable]
+    assert [*DEFAULT_MODELS] == [name for name, provider in PROVIDERS.items() if provider.key_variable]
 
 
 def test_key_in_the_configuration_decides_too() -> None:
@@ -234,7 +234,7 @@ def test_without_a_key_a_server_on_this_machine_is_taken(
         content_type="application/json",
     )
     config = Config(providers=nowhere | {"lmstudio": at(loopback_openai.base_url)})
-    assert first_there(config, {}) == "lmstudio:llama3.2:3b"
+    assert first_available(config, {}) == "lmstudio:llama3.2:3b"
     assert loopback_openai.requests[0].path == "/v1/models"
 
 

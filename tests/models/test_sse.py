@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.models.http import LONGEST_EVENT, SseParser
+from denizen.models.http import MAX_EVENT_BYTES, SseParser
 
 payloads = st.dictionaries(st.text(max_size=4), st.text(max_size=12), max_size=2).map(
     lambda value: json.dumps(value, ensure_ascii=False)
@@ -88,6 +88,6 @@ def test_bare_json_after_the_events_is_passed_on() -> None:
 
 def test_event_without_an_end_is_not_kept_for_ever() -> None:
     stream = SseParser()
-    stream.feed(b"data: " + b"x" * LONGEST_EVENT)
+    stream.feed(b"data: " + b"x" * MAX_EVENT_BYTES)
     with pytest.raises(ConnectionError, match="an event of more than 16 MB"):
         stream.feed(b"x")

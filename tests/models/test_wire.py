@@ -126,7 +126,7 @@ async def test_nobody_listening_is_reported_with_the_address() -> None:
         host = f"127.0.0.1:{silent.getsockname()[1]}"
         model = OpenAIModel("m", base_url=f"http://me:secret@{host}/v1")
         error = failure(await call(model))
-    assert error.message == f"openai:m: nothing listens at http://{host}/v1 (connection refused)"
+    assert error.message == f"openai:m: no server listens at http://{host}/v1 (connection refused)"
 
 
 async def test_connection_closed_before_the_answer_is_a_timeout(pair: Pair) -> None:
@@ -154,18 +154,18 @@ async def test_stream_without_a_word_is_a_timeout(pair: Pair) -> None:
 @pytest.mark.parametrize("asked", [ASKED, BUFFERED], ids=["streamed", "in one piece"])
 async def test_silence_is_a_timeout(pair: Pair, asked: ModelRequest) -> None:
     pair.server.send(Step.STALL)
-    http = Http(silence=0.05, patience=0.05)
+    http = Http(stream_silence_s=0.05, answer_silence_s=0.05)
     assert failure(await call(pair.model(http), asked)).kind == "timeout"
 
 
 async def test_silence_amid_the_answer_is_a_timeout(pair: Pair) -> None:
     pair.server.send(pair.hello[:-60], Step.STALL)
-    assert failure(await call(pair.model(Http(silence=0.05)))).kind == "timeout"
+    assert failure(await call(pair.model(Http(stream_silence_s=0.05)))).kind == "timeout"
 
 
 async def test_answer_is_complete_although_the_server_keeps_the_connection(pair: Pair) -> None:
     pair.server.send(pair.hello, Step.STALL)
-    assert answer(await call(pair.model(Http(silence=0.05)))).text == HELLO.text
+    assert answer(await call(pair.model(Http(stream_silence_s=0.05)))).text == HELLO.text
 
 
 async def test_cancelled_call_closes_its_connection(pair: Pair) -> None:

@@ -20,9 +20,9 @@ from denizen.config.home import located, places
 from denizen.config.load import Loaded, load
 from denizen.errors import ConfigError, ToolRefused
 from denizen.models import open_model
-from denizen.models.http import CONNECT, PATIENCE, SILENCE
-from denizen.models.local import served_models, somebody_listens
-from denizen.models.providers import PROVIDERS, parse_model, provider_access, shown
+from denizen.models.http import ANSWER_SILENCE_S, CONNECT_TIMEOUT_S, STREAM_SILENCE_S
+from denizen.models.local import is_listening, served_models
+from denizen.models.providers import PROVIDERS, parse_model, provider_access, without_secrets
 from denizen.runtime.clock import SystemClock
 from denizen.tools.sandbox import choose_sandbox
 from denizen.tools.web_search import chosen_search
@@ -38,8 +38,8 @@ _LANGUAGE_MODEL = (
     "environment or in .env in the home (`denizen models` names others), or start a server like ollama here."
 )
 _TIMEOUTS = (
-    f"{CONNECT:g} s for a connection, {SILENCE:g} s for the first and every further byte of an answer "
-    f"({PATIENCE:g} s where it comes whole); a server that sends none is not asked again"
+    f"{CONNECT_TIMEOUT_S:g} s for a connection, {STREAM_SILENCE_S:g} s for the first and every further byte "
+    f"of an answer ({ANSWER_SILENCE_S:g} s where it comes whole); a server that sends none is not asked again"
 )
 _ANY = {"llamacpp"}
 """Servers that answer to every model's name."""
@@ -128,7 +128,7 @@ def _web_search(loaded: Loaded) -> Check:
         search = chosen_search(loaded.config.web, loaded.environ)
     except ToolRefused as missing:
         return Check("improvable", "web search", "none", str(missing))
-    return Check("fine", "web search", f"{search.provider.title} at {shown(search.base_url)}")
+    return Check("fine", "web search", f"{search.provider.title} at {without_secrets(search.base_url)}")
 
 
 def _program(name: str, advice: str) -> Check:
@@ -148,7 +148,7 @@ def _models(loaded: Loaded) -> Iterator[Check]:
     yield Check("fine", "keys", ", ".join(keys) or "none found in denizen.toml, the environment or .env in the home")
     here = {access.provider.name: access.base_url for access in accesses if access.provider.local}
     served = {url: served_models(url) for url in here.values()}
-    servers = [f"{name} at {shown(url)}" for name, url in here.items() if served[url]]
+    servers = [f"{name} at {without_secrets(url)}" for name, url in here.items() if served[url]]
     yield Check("fine", "local servers", ", ".join(servers) or f"none of {', '.join(here)} answers")
     try:
         name = open_model(config, environ=environ, clock=SystemClock()).name
@@ -172,13 +172,13 @@ def _local_trouble(subject: str, name: str, loaded: Loaded, served: Mapping[str,
     if not access.provider.local:
         return None
     models = served.get(access.base_url, ())
-    if not models and somebody_listens(access.base_url):
+    if not models and is_listening(access.base_url):
         found = f"{name}: the server at {access.address} doesn't say what it has."
         return Check("improvable", subject, found, "It may want a key first: `denizen ask` shows whether it answers.")
     if not models:
         state = "improvable" if loaded.config.fallback_models else "broken"
         found = f"{name}: no server answers at {access.address}."
-        return Check(state, subject, found, f"Start it, or set providers.{provider}.base_url to where it listens.")
+        return Check(state, subject, found, f"Start it, or set providers.{provider}.base_url to its address.")
     if access.provider.name in _ANY or not model or {model, f"{model}:latest"} & {*models}:
         return None
     found = f"{name}: the server at {access.address} doesn't have it."

@@ -16,7 +16,7 @@ from denizen.errors import ConfigError, ModelError
 from denizen.models.catalogue import PricedModel, known_model, known_models
 from denizen.models.providers import PROVIDERS, ProviderAccess, provider_access, provider_named
 from denizen.models.readiness import readiness
-from denizen.models.resolve import first_there, list_models, model_settings, with_api
+from denizen.models.resolve import first_available, list_models, model_settings, with_api
 from denizen.runtime.clock import SystemClock
 
 
@@ -87,7 +87,7 @@ def models(provider: str | None, model: str | None, as_json: bool) -> None:
         write(f"Which models {found[0].provider} has is not known: {found[0].why}.\n")
     if provider and found[0].note:
         write(f"\n{found[0].note}\n")
-    name = loaded.config.model or first_there(loaded.config, loaded.environ)
+    name = loaded.config.model or first_available(loaded.config, loaded.environ)
     write(f"\nmodel in use: {name} ({why_in_use(loaded, name)})\n")
 
 

@@ -1,4 +1,4 @@
-"""What the user set: `denizen.toml`, the home, trust, secrets."""
+"""The user's configuration: `denizen.toml`, the home, trust, secrets."""
 
 from denizen.config.load import Loaded, load_config
 from denizen.config.settings import Config

@@ -14,7 +14,7 @@ from denizen.errors import ConfigError
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 _Problem = tuple[KeyPath, str]
-_FOUND_BY_US = {"home", "workspace"}
+_NOT_IN_FILE = {"home", "workspace"}
 _TYPES: dict[Any, str] = {
     str: "a string",
     Path: "a string",
@@ -38,7 +38,7 @@ def check(file: SettingsFile, root: type[msgspec.Struct], environ: Mapping[str, 
             if not name:
                 wrong = "has a `${` that names no variable. Write `$${` for the two characters."
             elif name not in environ:
-                wrong = f"wants the variable {name}, which is not set. Set it, or add it to .env in the home."
+                wrong = f"needs the variable {name}, which isn't set. Set it, or add it to .env in the home."
             else:
                 continue
             problems.append((path, f"{dotted(path)} {wrong}"))
@@ -53,7 +53,7 @@ def convert(data: Mapping[str, Any], table: type[Table]) -> Table:
 
 def fields(table: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     """The settings of a table by name: its own, then those it shares with other tables, then its tables."""
-    skipped = _FOUND_BY_US if issubclass(table, Config) else frozenset[str]()
+    skipped = _NOT_IN_FILE if issubclass(table, Config) else frozenset[str]()
     shared = {field.name for field in msgspec.structs.fields(table)} - table.__annotations__.keys()
     found = sorted(msgspec.structs.fields(table), key=lambda field: (is_table(field.type), field.name in shared))
     return {field.name: field for field in found if field.name not in skipped}
@@ -65,7 +65,7 @@ def is_table(kind: Any) -> bool:
 
 
 def describe(kind: Any) -> str:
-    """What a setting of that type takes."""
+    """The values that a setting of that type takes, in words."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
         bounds = (("of at least", args[1].ge), ("above", args[1].gt), ("of at most", args[1].le), ("below", args[1].lt))
@@ -136,7 +136,7 @@ def _unknown(path: KeyPath, key: str, known: Mapping[str, Any], root: type[msgsp
         top = _nearest(key, [name for name, field in fields(root).items() if not is_table(field.type)]) if path else ""
         nearest = [*([f"{top}, above the first [table]"] if top else []), *_elsewhere(key, root)]
     hint = f"Did you mean {' or '.join(nearest)}?" if nearest else f"Known here: {', '.join(known)}."
-    return f"{dotted((*path, key))} is not a setting. {hint}"
+    return f"{dotted((*path, key))} isn't a setting. {hint}"
 
 
 def _elsewhere(key: str, table: type[msgspec.Struct], path: KeyPath = ()) -> Iterator[str]:

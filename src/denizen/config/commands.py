@@ -1,4 +1,4 @@
-"""Takes a shell command apart, as far as that can be done without running it."""
+"""Splits a shell command into the simple commands that it runs."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _RUNNERS = re.compile(
 )
 """Words after which another program may come."""
 _BEFORE = re.compile(r"\w+(?:\[[^]]*\])?\+?=|[012&]*[<>]")
-"""What may come before a program: the beginning of a variable's value, or of a redirection."""
+"""Words that may come before a program: an assignment, or a redirection."""
 _MAX_PREFIXES = 12
 """Words at the beginning of a command that may come before the program that matters."""
 _GIT_VALUE = re.compile("-[Cc]|--(?:git-dir|work-tree|namespace)")
@@ -95,7 +95,7 @@ def simple_commands(command: str) -> list[SimpleCommand] | None:
 
 
 def possible_commands(command: str) -> list[SimpleCommand]:
-    """What a shell may run, as far as it is known: a value that isn't is `UNKNOWN`, also a whole command.
+    """The commands that a shell may run; a value that isn't known is `UNKNOWN`, also a whole command.
 
     Of a text that can't be parsed, all pieces that may be a command: it is cut at everything that could separate them,
     inside quotes too.

@@ -20,7 +20,7 @@ _REFERENCE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_]\w*)\})?", re.ASCII)
 
 
 def read_dotenv(home: Path) -> dict[str, str]:
-    """The variables of the home's `.env`; none when there is no such file. Raises ConfigError."""
+    """The variables of the home's `.env`; empty without such a file. Raises ConfigError."""
     path = home / ".env"
     return parse_dotenv(as_text(read_settings(path) or b"", path), str(path))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from denizen.errors import ConfigError
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
 def read_file(path: Path, limit: int, *, from_end: bool = False) -> bytes | None:
@@ -31,13 +31,13 @@ def read_file(path: Path, limit: int, *, from_end: bool = False) -> bytes | None
 
 
 def read_settings(path: Path) -> bytes | None:
-    """The bytes of a small file; None when there is none. Raises ConfigError when it is huge or can't be read."""
+    """The bytes of a small file; None if it doesn't exist. Raises ConfigError if it is huge or can't be read."""
     try:
-        data = read_file(path, _MOST_BYTES)
+        data = read_file(path, _MAX_BYTES)
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}.") from error
-    if data is not None and len(data) == _MOST_BYTES:
-        raise ConfigError(f"{path} is larger than {_MOST_BYTES:,} bytes: too large for settings.")
+    if data is not None and len(data) == _MAX_BYTES:
+        raise ConfigError(f"{path} is larger than {_MAX_BYTES:,} bytes: too large for settings.")
     return data
 
 

@@ -1,4 +1,4 @@
-"""Where the home (`$DENIZEN_HOME`, default `~/.denizen`) and the workspace are."""
+"""Finds the home (`$DENIZEN_HOME`, default `~/.denizen`) and the workspace."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ def expand(path: str | Path, environ: Mapping[str, str]) -> Path:
 
 
 def find_home(environ: Mapping[str, str], cwd: Path, chosen: Path | None = None) -> Path:
-    """Where the home is: `chosen`, `$DENIZEN_HOME` or `~/.denizen`; it need not exist."""
+    """The home: `chosen`, `$DENIZEN_HOME` or `~/.denizen`; it need not exist."""
     return (cwd / expand(chosen or environ.get("DENIZEN_HOME") or "~/.denizen", environ)).resolve()
 
 
@@ -38,7 +38,7 @@ def ensure_home(home: Path) -> None:
 
 
 def project_folder(home: Path, workspace: Path) -> Path:
-    """Where the home keeps a project's memory and index. The folder need not exist."""
+    """The folder of the home for a project's memory and index. It need not exist."""
     import hashlib
 
     place = workspace.resolve()
@@ -88,7 +88,7 @@ def places(config: Config) -> tuple[Path, Path]:
 
 
 def workspace_for(cwd: Path, config: Config, flag: Path | None = None, *, border: Path | None = None) -> Path:
-    """Where the agent works: `flag`; else the git repository that `cwd` is in; else `agent.workspace_dir`.
+    """The workspace: `flag`, otherwise the git repository around `cwd`, otherwise `agent.workspace_dir`.
 
     The search ends at the user's home directory (`border`) and at the home, which are never taken for a repository.
     Raises ConfigError when `flag` isn't a folder, or is the home.

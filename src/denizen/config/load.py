@@ -193,7 +193,7 @@ class _Reader:
         for key, text in strings(given):
             if any(references(text)):
                 raise ConfigError(
-                    f"{file.locate(key)}: {dotted(key)} wants a variable, which is filled in only in a folder that you "
+                    f"{file.locate(key)}: {dotted(key)} needs a variable, which is filled in only in a folder that you "
                     f"trust: denizen trust {path.parent}"
                 )
         self.sources += [path] if given else []

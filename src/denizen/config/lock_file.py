@@ -10,11 +10,11 @@ from pathlib import Path
 
 from denizen.errors import ConfigError
 
-_TRIES, _WAIT = 10, 0.05
-"""How often a lock is tried that whoever asks for its holder may have for a moment, and the seconds in between."""
-_POLL = 0.02
+_MAX_TRIES, _RETRY_INTERVAL_S = 10, 0.05
+"""Attempts to take a lock, which `holder_of` may hold for a moment, and the seconds between them."""
+_POLL_INTERVAL_S = 0.02
 """Seconds between two looks at a lock."""
-_WIDTH = 20
+_PID_CHARS = 20
 
 
 def lock(path: Path, busy: str) -> int:
@@ -23,19 +23,19 @@ def lock(path: Path, busy: str) -> int:
     Raises ConfigError where another one does: the words of `busy`, with its number in place of `{holder}`.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.pwrite(descriptor, str(os.getpid()).ljust(_WIDTH).encode(), 0)
+            os.pwrite(descriptor, str(os.getpid()).ljust(_PID_CHARS).encode(), 0)
             return descriptor
-        time.sleep(_WAIT)
-    holder = os.pread(descriptor, _WIDTH, 0).decode(errors="replace").strip()
+        time.sleep(_RETRY_INTERVAL_S)
+    holder = os.pread(descriptor, _PID_CHARS, 0).decode(errors="replace").strip()
     os.close(descriptor)
     raise ConfigError(busy.replace("{holder}", holder))
 
 
 def holder_of(path: Path) -> int:
-    """The number of the process that holds the lock file; 0: none does."""
+    """The id of the process that holds the lock file; 0 if none does."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -43,7 +43,7 @@ def holder_of(path: Path) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return int(os.pread(descriptor, _WIDTH, 0).strip() or 0)
+        return int(os.pread(descriptor, _PID_CHARS, 0).strip() or 0)
     finally:
         os.close(descriptor)
     return 0
@@ -61,7 +61,7 @@ def locked(path: Path, stop: threading.Event | None = None) -> Generator[None]:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                stop.wait(_POLL)
+                stop.wait(_POLL_INTERVAL_S)
         yield
     finally:
         os.close(descriptor)

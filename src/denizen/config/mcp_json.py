@@ -66,7 +66,7 @@ def _filled(text: str, environ: Mapping[str, str]) -> str:
     def value_of(variable: re.Match[str]) -> str:
         value = environ.get(variable["name"], variable["default"])
         if value is None:
-            raise ValueError(f"it wants the variable {variable['name']}, which is not set")
+            raise ValueError(f"it needs the variable {variable['name']}, which isn't set")
         return value
 
     return _VARIABLE.sub(value_of, text)

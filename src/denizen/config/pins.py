@@ -1,4 +1,4 @@
-"""What the user accepted of others' work when it was first used, kept in the home: a change is found by comparing."""
+"""Pins: others' work as the user accepted it at first use, kept in the home to detect changes."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ from denizen.errors import ConfigError
 
 P = TypeVar("P")
 
-MOST_BYTES: Final = 16_000_000
+MAX_BYTES: Final = 16_000_000
 """Bytes of a pin."""
 
 
@@ -30,10 +30,10 @@ class Pins(Generic[P]):
         self._kind = kind
 
     def read(self, name: str) -> P | None:
-        """The pin of that name; None: there is none. Raises ConfigError where it is damaged, or was changed by hand."""
+        """The pin of that name, or None. Raises ConfigError if it is damaged or was changed by hand."""
         path = self._path(name)
         try:
-            if (data := read_file(path, MOST_BYTES)) is None:
+            if (data := read_file(path, MAX_BYTES)) is None:
                 return None
             file = msgspec.json.decode(data, type=_PinFile)
             if hashlib.sha256(file.pin).hexdigest() == file.sha256:
@@ -51,7 +51,7 @@ class Pins(Generic[P]):
         private_folder(self._folder)
         file = _PinFile(hashlib.sha256(data).hexdigest(), msgspec.Raw(data))
         encoded = msgspec.json.encode(file)
-        if len(encoded) >= MOST_BYTES:
+        if len(encoded) >= MAX_BYTES:
             raise ConfigError(f"{self._path(name)} can't be written: it would be too large to read back.")
         write_private(self._path(name), encoded, sync=sync)
 
@@ -60,5 +60,5 @@ class Pins(Generic[P]):
 
 
 def pin_name(place: Path) -> str:
-    """What the pin of a file or folder is called: by its name, for people, and its path, wherever that leads."""
+    """The name of a file's or folder's pin: its name, for people, and a hash of its path."""
     return f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:12]}"

@@ -1,4 +1,4 @@
-"""What other packages bring by their entry points."""
+"""Objects that other packages provide through entry points."""
 
 from importlib.metadata import EntryPoint
 from typing import Any

@@ -20,8 +20,8 @@ from denizen.messages import AssistantMessage, ToolResult
 Cleaned = TypeVar("Cleaned", AssistantMessage, ToolResult)
 
 MARK = re.compile(r"\[redacted:[^\[\]\n]{1,200}\]")
-"""What replaces a secret: it names the secret, so that it can be put back."""
-SHORTEST = 8
+"""The mark that replaces a secret; it names the secret, so that it can be put back."""
+MIN_SECRET_CHARS = 8
 """Characters of the shortest secret that is looked for: replacing a shorter one would destroy ordinary text."""
 KNOWN_KEY = re.compile(
     r"""\b(?:AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,}
@@ -29,7 +29,7 @@ KNOWN_KEY = re.compile(
     |-----BEGIN[ A-Z]*PRIVATE\ KEY-----""",
     re.VERBOSE,
 )
-"""What keys of well-known services look like, wherever they are."""
+"""The form of well-known services' keys, wherever they are."""
 
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
 _SECRET_WORDS = frozenset(
@@ -118,7 +118,7 @@ class Redactor:
         return self.value(message) if self.found_in(encoded) else message
 
     def secret(self, mark: str) -> str:
-        """The secret that the mark replaced; empty where it isn't a mark of ours."""
+        """The secret that the mark replaced; empty if the mark isn't known."""
         return self._secrets.get(mark, "")
 
     def put_back(self, value: Any, marks: Collection[str]) -> Any:
@@ -134,7 +134,7 @@ class Redactor:
         return RedactedStream(self)
 
     def redact_complete(self, text: str) -> tuple[str, str]:
-        """The text redacted as far as no later text can change it, and the end that may begin a secret."""
+        """The part of the text that no later text can change, redacted, and the rest, which may begin a secret."""
         shown, done, hold = "", 0, self._unsure_from(text, 0)
         for secret in self._pattern.finditer(text):
             if secret.start() >= hold:
@@ -145,7 +145,7 @@ class Redactor:
         return shown + text[done:hold], text[hold:]
 
     def _unsure_from(self, text: str, start: int) -> int:
-        """Where the longest end of `text` begins that is the beginning of a secret."""
+        """The start of the longest suffix of `text` that is a prefix of a secret."""
         for first in self._first_characters.finditer(text, max(start, len(text) - self._longest + 1)):
             end = text[first.start() :]
             place = bisect_right(self._sorted, end)
@@ -163,14 +163,14 @@ class RedactedStream:
         self._held = ""
 
     def feed(self, delta: str) -> str:
-        """What can be shown once `delta` has come."""
+        """The text that can be shown once `delta` has arrived."""
         if not (self._held or self._may_begin(delta)):  # nearly always
             return delta
         shown, self._held = self._redactor.redact_complete(self._held + delta)
         return shown
 
     def flush(self) -> str:
-        """What is left when nothing more will come."""
+        """The rest of the text, at its end."""
         held, self._held = self._held, ""
         return self._redactor.text(held)
 
@@ -291,7 +291,7 @@ def _marks(secrets: Mapping[str, str]) -> dict[str, str]:
     marks: dict[str, str] = {}
     for name, secret in secrets.items():
         lines = [line.strip() for line in secret.strip().splitlines() if not line.startswith("-----")]
-        parts = [part for part in dict.fromkeys([secret.strip(), *lines]) if len(part) >= SHORTEST]
+        parts = [part for part in dict.fromkeys([secret.strip(), *lines]) if len(part) >= MIN_SECRET_CHARS]
         forms = [*parts]
         for part in parts:
             urls = [quote(part, safe=safe, errors="replace") for safe in ("", "/")]

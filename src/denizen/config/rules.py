@@ -1,4 +1,4 @@
-"""What the user's policy rules match: the parts of a command, paths, addresses, else the arguments as JSON.
+"""Matching the user's policy rules: the parts of a command, paths, addresses, otherwise the arguments as JSON.
 
 A rule that allows must cover all that a call would do, so what isn't understood is never allowed by a pattern; a rule
 that asks or denies needs to meet but one part of it. A rule is a wish, not a boundary: the sandbox is the boundary.
@@ -22,7 +22,7 @@ from denizen.config.shell_script import UNKNOWN
 from denizen.errors import ConfigError
 
 _TOKEN = re.compile(r"\[!?\]?[^]]*\]|.", re.DOTALL)
-"""What a shell pattern is made of."""
+"""A piece of a shell pattern."""
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 _STRICTEST_FIRST = ("deny", "ask", "allow")
 _VERBS = {"allow": "allows", "ask": "asks about", "deny": "denies"}
@@ -105,7 +105,7 @@ def check_examples(rule: Rule) -> None:
 
 
 def main_argument(args: Mapping[str, Any]) -> str:
-    """What a call is about, in one line of text: its command, path or address, else its arguments as JSON."""
+    """The main argument of a call as text: its command, path or address, otherwise its arguments as JSON."""
     for name in ("command", "path", "url"):
         if isinstance(args.get(name), str):
             return args[name]

@@ -67,7 +67,7 @@ class ModelSettings(CallOptions, frozen=True, kw_only=True):
     """Settings of one model, which override its provider's and `[agent]`: `[models."provider:model"]`."""
 
     context_window: _CountOrNone = 0
-    """The most tokens that it takes; 0: what its server or the catalogue says, else 200,000."""
+    """The context window in tokens; 0: its server's or the catalogue's, otherwise 200,000."""
     max_tokens: _CountOrNone = 0
     """Tokens of one answer; 0: `agent.max_tokens`."""
     api: Literal["", "anthropic", "chat", "openai", "gemini", "responses"] = ""
@@ -98,7 +98,7 @@ class ProviderSettings(ModelSettings, frozen=True, kw_only=True):
     """How to reach a provider: `[providers.NAME]`."""
 
     base_url: str = ""
-    """Its address; empty: the provider's own."""
+    """The server's address; empty: the provider's own."""
     auth_profiles: list[AuthProfileSettings] = []
     """The keys, tried in turn: `[{ id = "primary", api_key = "${KEY_1}" }]`; empty: the provider's usual variable."""
     headers: dict[str, str] = {}
@@ -106,24 +106,24 @@ class ProviderSettings(ModelSettings, frozen=True, kw_only=True):
     project: str = ""
     """The project of Google's cloud that `vertex` belongs to; empty: `GOOGLE_CLOUD_PROJECT`, else the credentials'."""
     location: str = ""
-    """Where `vertex` runs, such as `europe-west4`; empty: `GOOGLE_CLOUD_LOCATION`, else `global`."""
+    """The region of `vertex`, such as `europe-west4`; empty: `GOOGLE_CLOUD_LOCATION`, otherwise `global`."""
 
 
 class AgentSettings(CallOptions, frozen=True, kw_only=True):
-    """How the agent works: `[agent]`."""
+    """Limits and options of the agent: `[agent]`."""
 
     workspace_dir: Path = Path("~/.denizen/workspace")
-    """Where it works outside a git repository, and where its bootstrap files are; the default moves with the home."""
+    """The workspace outside a git repository, with the bootstrap files; the default moves with the home."""
     restrict_to_workspace: bool = True
-    """Files outside the workspace are refused."""
+    """Refuse files outside the workspace."""
     actions: Literal["", "native", "shell"] = ""
-    """How the model acts: `native` calls, or `shell` commands in its text; empty: as the profile says."""
+    """The action format: `native` calls, or `shell` commands in the text; empty: the profile's."""
     driver: str = ""
     """The driver of a turn: `simple`, `planning`, `reflective`, a package's, or a file; empty: as the profile says."""
     timezone: str = ""
     """The user's time zone, such as `Europe/Berlin`: it decides which day it is; empty: the machine's."""
     when_busy: Literal["wait", "fail"] = "wait"
-    """What happens to a message whose session is busy in this process."""
+    """Whether a message waits or fails while its session is busy in this process."""
     max_iterations: _Count = 25
     """Model calls in one turn."""
     max_tokens: _Count = 8192
@@ -135,7 +135,7 @@ class AgentSettings(CallOptions, frozen=True, kw_only=True):
     max_cost_usd: _Amount = 5.0
     """US dollars of one turn."""
     max_mcp_tools: _CountOrNone = 40
-    """Tools of MCP servers that the model is shown; of more it is shown none, and searches them."""
+    """The most tools of MCP servers that the model sees; with more, it searches them instead."""
 
 
 class BudgetSettings(_Table, frozen=True, kw_only=True):
@@ -161,7 +161,7 @@ class RetentionSettings(_Table, frozen=True, kw_only=True):
 
 
 class Rule(_Table, frozen=True, kw_only=True):
-    """What to do with a tool's calls: one element of `policy.rules`; the last that matches wins."""
+    """A decision about a tool's calls: one element of `policy.rules`; the last match wins."""
 
     tool: str
     """The tool's name, or `*`; for tools of MCP servers also a shell pattern: `mcp_github_*`."""
@@ -176,7 +176,7 @@ class Rule(_Table, frozen=True, kw_only=True):
 
 
 class PolicySettings(_Table, frozen=True, kw_only=True):
-    """What may run: `[policy]`."""
+    """Which calls may run: `[policy]`."""
 
     rules: list[Rule] = []
     """Your own rules, over the default policy: `[{ tool = "bash", match = "git status*", decide = "allow" }]`."""
@@ -188,17 +188,17 @@ class PolicySettings(_Table, frozen=True, kw_only=True):
 
 
 class HookSettings(_Table, frozen=True, kw_only=True):
-    """A command of yours that hears what a turn does, and may refuse it: one element of `hooks`."""
+    """Your command that runs at events of a turn, and may refuse them: one element of `hooks`."""
 
     event: Literal["turn_start", "turn_end", "before_tool", "after_tool", "notice"]
-    """When it is run."""
+    """The event that runs it."""
     command: str
-    """What the shell runs, with your rights, in the workspace. It gets the event as JSON on standard input; with exit
+    """The shell command, run with your rights in the workspace. It gets the event as JSON on standard input; with exit
     status 2, `turn_start` and `before_tool` are refused with the words on its standard error."""
     match: str = "*"
     """A shell pattern over the tool's name."""
     timeout: Annotated[float, msgspec.Meta(gt=0, le=600)] = 10.0
-    """Seconds that it may take; then it is ended, and counts as failed."""
+    """Seconds after which it is ended, and counts as failed."""
 
 
 _TOOLCHAINS = (
@@ -208,7 +208,7 @@ _TOOLCHAINS = (
 
 
 class SandboxSettings(_Table, frozen=True, kw_only=True):
-    """Where commands run: `[sandbox]`."""
+    """The sandbox of commands: `[sandbox]`."""
 
     network: bool = False
     """Commands may use the network."""
@@ -236,7 +236,7 @@ class SearchSettings(_Table, frozen=True, kw_only=True):
 
 
 class WebSettings(_Table, frozen=True, kw_only=True):
-    """What `web_fetch` may do: `[web]`."""
+    """Limits of `web_fetch`: `[web]`."""
 
     allow_private: list[str] = []
     """Host names or networks (`10.0.0.0/8`) that it may fetch although they are private."""
@@ -255,11 +255,11 @@ class EmbeddingSettings(_Table, frozen=True, kw_only=True):
     model: str = ""
     """The model's name there."""
     api_key: str = ""
-    """The key, best as a reference: `"${OPENAI_API_KEY}"`; empty: none is sent."""
+    """The key, best as a reference: `"${OPENAI_API_KEY}"`; empty: no key is sent."""
 
 
 class MemorySettings(_Table, frozen=True, kw_only=True):
-    """What is remembered, and how it is found: `[memory]`."""
+    """How memory is kept and searched: `[memory]`."""
 
     recent_days: _CountOrNone = 3
     """Days, today included, whose daily notes are in the prompt."""
@@ -292,7 +292,7 @@ class McpServer(_Table, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     """Sent with every request; a server with a sign-in needs none: `denizen mcp login NAME`."""
     traits: list[McpTrait] | None = None
-    """What its tools do: a clock's `["reads"]`; without it, whatever a tool can do."""
+    """The traits of its tools: `["reads"]` for a clock; unless set, every trait."""
     roots: list[str] = []
     """The folders that it learns of as its roots; `.` is the workspace."""
     timeout: _Positive = 60.0
@@ -300,7 +300,7 @@ class McpServer(_Table, frozen=True, kw_only=True):
     start_timeout: _Positive = 30.0
     """Seconds to start or connect, and to list what it has."""
     enabled: bool = True
-    """Whether it is used."""
+    """Use this server."""
 
 
 class Config(_Table, frozen=True, kw_only=True):
@@ -313,12 +313,12 @@ class Config(_Table, frozen=True, kw_only=True):
     model: str = ""
     """The model: `provider:model`; empty: by a key in the environment, else a local server, else `offline`."""
     fallback_models: list[str] = []
-    """Models that take over when it fails."""
+    """Models that are asked when the first one fails."""
     proxy: str = ""
     """The proxy that leads to model servers, but not to this machine: `"http://proxy.example:3128"`; empty: that of the
     environment (`HTTPS_PROXY`, `NO_PROXY`)."""
     hooks: list[HookSettings] = []
-    """Commands that hear what turns do: `[[hooks]]`, `event = "before_tool"`, `command = "…"`."""
+    """Commands that run at events of a turn: `[[hooks]]`, `event = "before_tool"`, `command = "…"`."""
     tools: dict[str, dict[str, Any]] = {}
     """Arguments that a tool gets when the model doesn't give them, a table for each: `[tools.grep] context = 2`."""
     providers: dict[str, ProviderSettings] = {}

@@ -1,4 +1,4 @@
-"""What a shell would run, read from a script's syntax tree without running it."""
+"""The commands that a shell would run, read from a script's syntax tree."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ _AWK = re.compile(r"[gmn]?awk")
 _AWK_RUNS = re.compile(
     r"""\bsystem\s*\(|@\w+\s*\(|(?<!\|)\|&?\s*(?:"|getline)|"\s*\|(?!\|)|print[^;{}\n]*(?<!\|)\|(?!\|)"""
 )
-"""What in an awk program runs a command."""
+"""Constructs of awk that run a command."""
 _WRAPPERS = re.compile(
     r"busybox|builtin|chroot|chrt|command|coproc|doas|env|exec|flock|ionice|nice|nohup|npx|parallel|prlimit|runuser"
     r"|setarch|setsid|stdbuf|strace|sudo|systemd-run|taskset|time|timeout|unshare|watch|xargs"
@@ -44,7 +44,7 @@ _ESCAPE = re.compile(r"\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1
 _ESCAPE_NAMES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 
 Values = Mapping[str, Sequence[str]] | None
-"""What variables may hold; None where a command may have set any."""
+"""The possible values of variables; None if a command may have set any."""
 
 
 class UnclearScript(Exception):
@@ -190,7 +190,7 @@ def _combined(texts: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:
 
 
 def _texts(node: "Node", values: Values) -> Sequence[str]:
-    """What a word may be once the shell has expanded it."""
+    """The possible values of a word after the shell's expansion."""
     text = _text(node)
     match node.type:
         case "raw_string":
@@ -271,7 +271,7 @@ def _command(words: Sequence[str]) -> Iterator[ScriptCommand]:
 
 
 def _wrapped(args: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Where the command in a wrapper's arguments may begin: a word after an option may also be its value."""
+    """The possible starts of the command in a wrapper's arguments: a word after an option may also be its value."""
     for place, word in enumerate(args):
         if word.startswith("-") or _NO_PROGRAM.fullmatch(word):
             continue
@@ -281,7 +281,7 @@ def _wrapped(args: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _shell_commands(args: Sequence[str]) -> Iterator[ScriptCommand]:
-    """What `sh` with these arguments runs: a script file isn't looked into, standard input is unknown."""
+    """The commands of `sh` with these arguments: script files aren't read, standard input is unknown."""
     operands = [word for word in args if not word.startswith(("-", "+"))]
     options = args[: args.index(operands[0])] if operands else args
     if operands and any(re.fullmatch(r"-\w*c\w*", word) for word in options):

@@ -19,9 +19,9 @@ _HINTS = {
     "Cannot declare": " That table is there already: write its settings below the first one.",
     "Cannot overwrite": " That setting is there already: change the first one.",
 }
-"""What to do, by how tomllib's message begins."""
+"""Hints, by the beginning of tomllib's message."""
 
-_LINES_SEARCHED = 1000
+_MAX_LINES = 1000
 _MAX_DEPTH = 50
 
 
@@ -39,9 +39,9 @@ class SettingsFile:
         return parse(as_text(read_settings(path) or b"", path), str(path))
 
     def locate(self, path: KeyPath) -> str:
-        """Where a setting is, as `file:line`: the first statement with which the file has it."""
+        """A setting's place as `file:line`: the first statement with which the file has it."""
         lines = self.text.replace("\r\n", "\n").split("\n")
-        if len(lines) > _LINES_SEARCHED:
+        if len(lines) > _MAX_LINES:
             return self.name
         first = 1 + bisect.bisect_left(
             range(1, len(lines) + 1), True, key=lambda line: _has(_read_until(lines, line)[1], path)

@@ -43,7 +43,7 @@ def is_trusted(home: Path, folder: Path) -> bool:
 
 
 def decided(home: Path, folder: Path, files: ProjectFiles) -> Literal["trusted", "refused", ""]:
-    """The user's decision about a folder with those files; empty: none yet."""
+    """The user's decision about a folder with those files; empty if there is none yet."""
     decision = _decisions(home).get(str(folder.resolve()))
     if decision is None or (decision.settings, decision.servers) != _digests(files):
         return ""
@@ -62,7 +62,7 @@ def trust(home: Path, folder: Path, *, trusted: bool = True) -> None:
 
 
 def awaiting_trust(config: Config) -> list[str]:
-    """What in the workspace is read only once the user trusts it; nothing once the user has decided."""
+    """Files of the workspace that are read only once the user trusts it; empty once the user has decided."""
     home, folder = places(config)
     files = project_files(folder)
     found = [
@@ -75,7 +75,7 @@ def awaiting_trust(config: Config) -> list[str]:
 
 
 def project_files(folder: Path) -> ProjectFiles:
-    """What a folder has of them. Raises ConfigError when they can't be read."""
+    """The files of a folder. Raises ConfigError when they can't be read."""
     return ProjectFiles(read_settings(folder / "denizen.toml"), read_settings(folder / ".mcp.json"))
 
 

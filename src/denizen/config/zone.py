@@ -14,4 +14,4 @@ def user_zone(config: Config) -> tzinfo | None:
     try:
         return ZoneInfo(name) if name else None
     except (ValueError, OSError, LookupError) as unknown:
-        raise ConfigError(f"agent.timezone: there is no time zone {name!r}. Name one as in Europe/Berlin.") from unknown
+        raise ConfigError(f"agent.timezone: {name!r} isn't a time zone. An example: Europe/Berlin.") from unknown

@@ -87,7 +87,7 @@ class Embeddings:
         from denizen.models.http import Http
 
         body = msgspec.json.encode({"model": self._model, "input": [*texts], "encoding_format": "float"})
-        http = Http(connect=5.0, patience=SECONDS)
+        http = Http(connect_s=5.0, answer_silence_s=SECONDS)
         try:
             async with asyncio.timeout(SECONDS), http.post(self._endpoint, [body], stream=False) as response:
                 status, answer = response.status, await response.read()

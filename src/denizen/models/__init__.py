@@ -1,4 +1,4 @@
-"""Who thinks: wire clients, fail-over, the catalogue, and the model that needs no key."""
+"""Models: wire clients, fail-over, the catalogue, and the model that needs no key."""
 
 from denizen.models.resolve import open_model
 

@@ -1,4 +1,4 @@
-"""What to do about a provider's failure: the end of the sentence that reports it."""
+"""Advice about a provider's failure: the end of the sentence that reports it."""
 
 import difflib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from denizen.models.profiles import AuthProfile
 from denizen.models.providers import PROVIDERS, provider_named
 from denizen.ports import KnownModel
 
-_NO_VERSION = {"anthropic", "bedrock"}
+_URLS_WITHOUT_VERSION = {"anthropic", "bedrock"}
 """Providers whose `base_url` doesn't end in /v1."""
 
 
@@ -54,7 +54,7 @@ def _by_kind(error: ModelError, provider: str, refused: Sequence[str], *, local:
             return f"{what} in {where}" if where else what
         case "billing" | "quota":
             console = provider_named(provider).console
-            return f"see to the plan and credit of this key{console and f' at {console}'}, or take another model"
+            return f"check the plan and credit of this key{console and f' at {console}'}, or take another model"
         case "context_overflow":
             less = "begin a new session, attach less, or take a model that sees more"
             hosted = provider in PROVIDERS and not local
@@ -65,19 +65,19 @@ def _by_kind(error: ModelError, provider: str, refused: Sequence[str], *, local:
             return advice_for(error.status, "") or ("see the server's log" if local else "ask again later")
         case "timeout" if local and error.message.endswith("(connection refused)"):
             start = provider_named(provider).start
-            return f"start it{start and f' (`{start}`)'}, or set {setting} to where it listens"
+            return f"start it{start and f' (`{start}`)'}, or set {setting} to its address"
         case "timeout" if local:
-            return f"see that the server runs, and its log; where it listens is set by {setting}"
+            return f"check that the server runs, and its log; {setting} sets its address"
         case "timeout":
             where = "AWS_REGION" if provider == "bedrock" else setting
             address = "" if provider in PROVIDERS else f", and at {where}"
-            return f"ask again; if that doesn't help, look at the network{address}"
+            return f"ask again; if that doesn't help, check the network{address}"
         case "unknown":
             pass
     if 300 <= error.status < 400:
-        return f"set {setting} to where it leads: redirects aren't followed"
+        return f"set {setting} to its target: redirects aren't followed"
     if error.status in {404, 405}:
-        return f"look at {setting}{'' if provider in _NO_VERSION else ': most end in /v1'}"
+        return f"check {setting}{'' if provider in _URLS_WITHOUT_VERSION else ': most end in /v1'}"
     if advice := advice_for(error.status, ""):
         return advice.format(provider=provider)
     if option := setting_in(error.message):
@@ -88,7 +88,7 @@ def _by_kind(error: ModelError, provider: str, refused: Sequence[str], *, local:
 def _another_model(name: str, *, local: bool) -> str:
     provider, _, model = name.partition(":")
     if local:
-        return f"those that are there: `denizen models {provider}`"
+        return f"available: `denizen models {provider}`"
     known, listed = [one.id for one in known_models(provider)], f"all: `denizen models {provider}`"
     if not known:
         return f"a model is named as its provider does: {provider}:NAME"

@@ -36,7 +36,7 @@ class GrowingCall(Protocol):
 
 
 class AnswerParts:
-    """What `OpenAIAnswer` and `GeminiAnswer` share."""
+    """The base of `OpenAIAnswer` and `GeminiAnswer`."""
 
     def __init__(self, identity: ModelIdentity) -> None:
         self.done = False

@@ -32,14 +32,14 @@ from denizen.text.documents import as_taken, text_in
 Json = dict[str, Any]
 
 VERSION: Final = "2023-06-01"
-_CACHED: Final[Mapping[str, Json]] = {"5m": {"type": "ephemeral"}, "1h": {"type": "ephemeral", "ttl": "1h"}}
-"""How a block is marked for the cache, by how long it is to live there."""
-_TAIL: Final = len(b"}]}")  # what closes a run: its last block, the content, the message
+_CACHE_CONTROL: Final[Mapping[str, Json]] = {"5m": {"type": "ephemeral"}, "1h": {"type": "ephemeral", "ttl": "1h"}}
+"""The cache mark of a block, by its life there."""
+_CLOSING_BYTES: Final = len(b"}]}")  # what closes a run: its last block, the content, the message
 _TAKES_SCHEMAS: Final = re.compile(r"claude-[a-z]+-(4-[1-9](?!\d)|[5-9])")
 _SAMPLING: Final = {"temperature", "top_p", "top_k"}
-_SAMPLES_ITSELF: Final = re.compile(r"claude-[a-z]+-(4-[7-9](?!\d)|[5-9])|claude-mythos|claude-fable")
-"""Models that refuse to be told how to sample, from Claude Opus 4.7 on; earlier ones only while they think."""
-_FOREIGN: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_REFUSES_SAMPLING: Final = re.compile(r"claude-[a-z]+-(4-[7-9](?!\d)|[5-9])|claude-mythos|claude-fable")
+"""Models that refuse sampling options, from Claude Opus 4.7 on; earlier ones only while they think."""
+_NOT_IN_IDS: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class AnthropicModel(WireModel):
@@ -58,7 +58,7 @@ class AnthropicModel(WireModel):
 
     @property
     def _cached(self) -> Json:
-        return _CACHED[self._chosen.cache_life]
+        return _CACHE_CONTROL[self._chosen.cache_life]
 
     def _credentials(self, api_key: str) -> Mapping[str, str]:
         fields = {"anthropic-version": VERSION}
@@ -84,7 +84,7 @@ class AnthropicModel(WireModel):
         if config := thoughts.pop("output_config", None):
             fields["output_config"] = fields.get("output_config", {}) | config
         fields = with_options(fields | thoughts, request.options)
-        refused = _SAMPLING if _SAMPLES_ITSELF.search(self.model) else _SAMPLING - {"top_p"} if thoughts else set()
+        refused = _SAMPLING if _REFUSES_SAMPLING.search(self.model) else _SAMPLING - {"top_p"} if thoughts else set()
         fields = {name: value for name, value in fields.items() if name not in refused}
         if "stop" in fields:
             fields["stop_sequences"] = fields.pop("stop")
@@ -98,10 +98,10 @@ class AnthropicModel(WireModel):
         mark = b',"cache_control":' + encode_json(self._cached)
         latest = range(max(-len(runs), -4), 0)  # of four, at least two are the user's
         for place in [place for place in latest if not runs[place].assistant][-2:]:
-            texts[place] = texts[place][:-_TAIL] + mark + texts[place][-_TAIL:]
+            texts[place] = texts[place][:-_CLOSING_BYTES] + mark + texts[place][-_CLOSING_BYTES:]
         return texts
 
-    def _lacks_thoughts(self, reply: AssistantMessage) -> bool:
+    def _needs_own_thoughts(self, reply: AssistantMessage) -> bool:
         kinds = [block["type"] for block in self._blocks(reply)]
         return not thinks_adaptively(self.model) and kinds[:1] not in (["thinking"], ["redacted_thinking"])
 
@@ -161,4 +161,4 @@ def _base64(media_type: str, data: bytes) -> Json:
 
 def _own_id(id: str) -> str:
     """An id that another provider may have made, in letters that are allowed here."""
-    return _FOREIGN.sub("_", id)
+    return _NOT_IN_IDS.sub("_", id)

@@ -32,9 +32,13 @@ from denizen.messages import (
 from denizen.models.failures import WINDOW_FULL, ModelIdentity
 from denizen.models.parsing import Count, arguments, decode, word
 
-_OWN: Final = {"compaction", "mcp_tool_use", "redacted_thinking", "server_tool_use"}
+_MODEL_BLOCKS: Final = {"compaction", "mcp_tool_use", "redacted_thinking", "server_tool_use"}
 """Blocks that the model itself makes; others hold results of the provider's tools."""
-_USUAL: Final[tuple[Any, ...]] = (None, [], {"type": "direct"})  # the last for calls that the model makes itself
+_DEFAULT_VALUES: Final[tuple[Any, ...]] = (
+    None,
+    [],
+    {"type": "direct"},
+)  # the last for calls that the model makes itself
 _STOPS: Final[Mapping[str, StopReason]] = {
     "max_tokens": "length",
     "tool_use": "tool_calls",
@@ -116,7 +120,7 @@ class AnthropicAnswer:
 
     @property
     def paused(self) -> bool:
-        """Whether the provider paused amid tools of its own, and none of ours is called."""
+        """Whether the provider paused between its own tools, without a call of an agent's tool."""
         return self._stop == "pause_turn" and not any(block.kind == "tool_use" for block in self._blocks.values())
 
     def read(self, body: bytes) -> None:
@@ -141,7 +145,7 @@ class AnthropicAnswer:
         return AssistantMessage(content, self._identity.model, self._usage.usage(), reason)
 
     def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
-        """What the data of the next events of the stream brings."""
+        """The events that the next payloads of the stream add."""
         news: list[StreamEvent] = []
         for payload in payloads:
             try:
@@ -244,7 +248,7 @@ class Block:
                     self._start[key] = old + new if isinstance(old, str) and isinstance(new, str) else new
 
     def ended(self) -> list[StreamEvent]:
-        """That it is whole."""
+        """The events that end the block."""
         match self.kind:
             case "text" if self.text:
                 return [TextEnd(self.text)]
@@ -255,7 +259,7 @@ class Block:
         return []
 
     def parts(self, identity: ModelIdentity) -> list[AssistantPart]:
-        """What it is in our words; what these can't hold follows it as `Opaque` without a type."""
+        """The block as message parts; fields without a place there follow as an `Opaque` without a type."""
         match self.kind:
             case "text":
                 return [Text(self.text), *self._rest(identity, "citations")] if self.text else []
@@ -264,10 +268,10 @@ class Block:
             case "tool_use":
                 return [self._call(), *self._rest(identity, "caller", "toolset_name")]
         block = self._start | {"input": arguments(self.text)} if self.text else self._start
-        return [Opaque(identity.author, block, untrusted=self.kind not in _OWN)]
+        return [Opaque(identity.author, block, untrusted=self.kind not in _MODEL_BLOCKS)]
 
     def _rest(self, identity: ModelIdentity, *names: str) -> list[AssistantPart]:
-        rest = {name: self._start[name] for name in names if self._start.get(name) not in _USUAL}
+        rest = {name: self._start[name] for name in names if self._start.get(name) not in _DEFAULT_VALUES}
         return [Opaque(identity.author, rest)] if rest else []
 
     def _call(self) -> ToolCall:

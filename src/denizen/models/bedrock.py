@@ -35,10 +35,10 @@ _CREDENTIALS: Final = {
 }
 """The SDK's credentials by the variables that hold them; it looks itself for those that are unset."""
 
-CONNECT: Final = 10.0
+CONNECT_TIMEOUT_S: Final = 10.0
 """Seconds to connect."""
 
-SILENCE: Final = {True: 120.0, False: 600.0}
+SILENCE_S: Final = {True: 120.0, False: 600.0}
 """Seconds without a byte after which a stream, or an answer in one piece, is given up."""
 
 
@@ -118,7 +118,7 @@ class BedrockModel(AnthropicModel):
             "path": "/v1/messages",
             "cast_to": object,
             "body": msgspec.json.decode(b"".join(self._body(request))),
-            "options": {"timeout": Timeout(SILENCE[request.stream], connect=CONNECT)},
+            "options": {"timeout": Timeout(SILENCE_S[request.stream], connect=CONNECT_TIMEOUT_S)},
         }
         if self._sdk is None:
             try:

@@ -1,4 +1,4 @@
-"""What models cost and how much they see: the tables of genai-prices, read when they are first asked for.
+"""Prices and context windows of models: the tables of genai-prices, read when first asked for.
 
 Reading them takes about 0.2 s, so nothing here is called at import; what was looked up is kept.
 """
@@ -37,7 +37,7 @@ _NO_CHAT: Final = re.compile(
 )
 """Names of models that don't answer in a chat, and of what isn't a model's whole name."""
 
-_ELSEWHERE: Final = {
+_OTHER_FORMATS: Final = {
     "openai": re.compile("deep-research"),  # these want a search of their own
     "google": re.compile(r"^(?!gemini|gemma)"),
     "gemini": re.compile(r"^(?!gemini|gemma)"),
@@ -56,13 +56,13 @@ _SHORT_ANSWERS: Final = re.compile(
 
 
 def limits(provider: str, model: str, betas: Sequence[str] = ()) -> Limits:
-    """What a model can take; a window of 200,000 tokens where the catalogue doesn't know it, or a million by a beta."""
+    """A model's limits; a window of 200,000 tokens if the catalogue doesn't know it, a million with the beta."""
     info = _find(provider, model)
     window = 1_000_000 if any(beta.startswith("context-1m") for beta in betas) else 0
-    return Limits(max(window, (info.context_window if info else 0) or Limits().window), longest_answer(model))
+    return Limits(max(window, (info.context_window if info else 0) or Limits().window), max_answer_tokens(model))
 
 
-def longest_answer(model: str) -> int:
+def max_answer_tokens(model: str) -> int:
     """Tokens that a model can answer, where that is less than anybody asks for: genai-prices doesn't say."""
     return 4096 if _SHORT_ANSWERS.search(model) else Limits().max_output
 
@@ -77,7 +77,7 @@ def wants_responses(model: str, *, at_openai: bool) -> bool:
 
 
 def cost(provider: str, model: str, usage: Usage, at: datetime, *, for_an_hour: bool = False) -> float | None:
-    """US dollars of one call made `at` a time; None where the price isn't known, or nobody counted the tokens.
+    """US dollars of one call made `at` a time; None if the price or the token counts aren't known.
 
     Tokens written to a cache are priced as the answer says how long they live there; where it doesn't say, as
     living there shortly (Anthropic: 5 minutes), or `for_an_hour`.
@@ -117,7 +117,7 @@ def known_model(provider: str, model: str) -> PricedModel:
 
 def answers_chats(provider: str, model: str) -> bool:
     """Whether a model of that name answers in a chat, and in a format in which we ask its provider."""
-    elsewhere = _ELSEWHERE.get(provider)
+    elsewhere = _OTHER_FORMATS.get(provider)
     return not (_NO_CHAT.search(model) or (elsewhere and elsewhere.search(model)))
 
 
@@ -172,7 +172,7 @@ def _find(provider: str, model: str) -> "ModelInfo | None":
 
 
 def _price(price: "ModelPrice") -> _Price | None:
-    """None where we can't tell what a call costs: it is neither free nor priced by its tokens."""
+    """The price worked out, or None if the model is neither free nor priced by its tokens."""
     from genai_prices.types import TieredPrices
 
     def rates(sent: int) -> _Rates:

@@ -11,11 +11,11 @@ import msgspec
 from denizen.messages import AssistantMessage, Message
 from denizen.runtime.cache import BoundedCache
 
-MOST: Final = 64 * 1024 * 1024
+MAX_CACHED_BYTES: Final = 64 * 1024 * 1024
 """Bytes that are kept for all sessions together; the session unused for longest goes first."""
 
-SESSIONS: Final = 512
-"""How many sessions that is at most."""
+MAX_SESSIONS: Final = 512
+"""The most sessions whose encodings are kept."""
 
 EncodeRun = Callable[[Sequence[Message]], bytes]
 """Makes wire messages, joined by commas, of a run: consecutive messages, either all the assistant's or none."""
@@ -68,9 +68,9 @@ class Encoded:
 class Encodings:
     """The encodings of the sessions that were active last."""
 
-    def __init__(self, encode: EncodeRun, most: int = MOST) -> None:
+    def __init__(self, encode: EncodeRun, most: int = MAX_CACHED_BYTES) -> None:
         self._encode = encode
-        self._sessions = BoundedCache[Encoded](SESSIONS, most)
+        self._sessions = BoundedCache[Encoded](MAX_SESSIONS, most)
 
     def of(self, messages: Sequence[Message], session_key: str) -> Encoded:
         """The encoding of `messages`; without a session it isn't kept."""
@@ -86,7 +86,7 @@ def _is_assistant(message: Message) -> bool:
 
 
 def _count_same(old: list[Message], new: list[Message]) -> int:
-    """How many messages at the beginning are the same.
+    """The number of messages at the beginning that are the same.
 
     Nearly always all that were known are. Lists of one length are compared in C, by identity first and without a touch
     of the messages themselves: `old` is lent the others for that.

@@ -1,4 +1,4 @@
-"""Where requests go: an address that was checked once, and the header fields of each request to it."""
+"""The target of requests: an address that was checked once, and the header fields of each request to it."""
 
 import base64
 import copy
@@ -9,11 +9,11 @@ from typing import Final
 from yarl import URL
 
 from denizen.errors import ConfigError
-from denizen.models.providers import shown
+from denizen.models.providers import without_secrets
 
-_HOSTS: Final = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
-_NAMES: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
-_FRAMING: Final = {"content-length", "transfer-encoding"}
+_HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
+_HEADER_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_RESERVED_HEADERS: Final = {"content-length", "transfer-encoding"}
 
 
 class Endpoint:
@@ -43,7 +43,7 @@ class Endpoint:
             self.headers["authorization"] = f"Basic {base64.b64encode(login).decode()}"
         for source in headers:
             for name, value in source.items():
-                if not _NAMES.fullmatch(name) or name.lower() in _FRAMING:
+                if not _HEADER_NAME.fullmatch(name) or name.lower() in _RESERVED_HEADERS:
                     raise ConfigError(
                         f"{name!r} can't be one of the provider's headers: it isn't a field name, or not yours to set"
                     )
@@ -63,7 +63,7 @@ class Endpoint:
 
 
 def read_proxy(address: str, setting: str, *, needs_scheme: bool = True) -> str:
-    """The address of a proxy, tidied; empty where there is none. Raises ConfigError, naming the setting."""
+    """The normalised address of a proxy; empty if none is set. Raises ConfigError, naming the setting."""
     address = address.strip()
     if not address:
         return ""
@@ -74,26 +74,27 @@ def read_proxy(address: str, setting: str, *, needs_scheme: bool = True) -> str:
         return str(url)
     meant = with_scheme or "one like http://proxy.example:3128"
     socks = " (SOCKS isn't supported)" if address.lower().startswith("socks") else ""
+    instead = without_secrets(str(meant)).rstrip("/")
     raise ConfigError(
-        f'{setting} is "{shown(address)}", not an http or https address{socks}: write {shown(str(meant)).rstrip("/")}'
+        f'{setting} is "{without_secrets(address)}", not an http or https address{socks}: write {instead}'
     )
 
 
 def _parsed(address: str) -> URL | None:
-    """The http or https address; None: it is none."""
+    """The http or https address, or None if it isn't one."""
     try:
         address.encode()
         url = URL(address.strip())
         f"{url.user}:{url.password}".encode()
     except ValueError:  # a port that is none, a host that can't be
         return None
-    is_address = url.scheme in {"http", "https"} and _HOSTS.fullmatch(url.raw_host or "")
+    is_address = url.scheme in {"http", "https"} and _HOST.fullmatch(url.raw_host or "")
     return url if is_address and url.port != 0 and not url.fragment else None
 
 
 def _no_address(base_url: str, setting: str) -> str:
-    """What is wrong, and the address that was probably meant where only its scheme is missing; else an example."""
-    base_url = shown(base_url)
+    """The error message, with the address that was probably meant if only its scheme is missing, or with an example."""
+    base_url = without_secrets(base_url)
     host, slash, path = base_url.partition("/")
     meant = "one like http://localhost:8080/v1"
     if host and "://" not in base_url:

@@ -20,16 +20,16 @@ from denizen.runtime.clock import BackOff, Clock
 
 _T = TypeVar("_T")
 
-WARM = {"5m": 300.0, "1h": 3600.0}
+STICKY_S = {"5m": 300.0, "1h": 3600.0}
 """Seconds that a session stays where its last call went well: as long as providers keep a prompt in their caches."""
 
-SESSIONS = 4096
-"""How many sessions are remembered for that."""
+MAX_SESSIONS = 4096
+"""The most sessions that are remembered for that."""
 
-PATIENCE = 600.0
+MAX_REST_WAIT_S = 600.0
 """Seconds that a call waits for a resting profile at most; one that must rest longer is passed over."""
 
-LINGER = 60.0
+MAX_REST_WAIT_BEFORE_FALLBACK_S = 60.0
 """The same while a further model may be tried sooner: no profile rests longer unless its provider asks for that."""
 
 
@@ -62,7 +62,7 @@ class Failover:
     def limits(self, session_key: str = "") -> Limits:
         """Those of the model that the session asked last, else of the first."""
         profile = self._asked.get(session_key, self._models[0][0])
-        return msgspec.structs.replace(profile.limits(), cache_s=WARM[profile.candidate.settings.cache_life])
+        return msgspec.structs.replace(profile.limits(), cache_s=STICKY_S[profile.candidate.settings.cache_life])
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         """As the model counts it that the session asked last, else the first; None while its profile rests."""
@@ -128,13 +128,13 @@ class Failover:
         if self._alone:
             return [[*self._models[0]]]
         home, since = self._homes.get(session_key, (None, 0.0))
-        if home and self._clock.monotonic() >= since + WARM[home.candidate.settings.cache_life]:
+        if home and self._clock.monotonic() >= since + STICKY_S[home.candidate.settings.cache_life]:
             home = None
         models = sorted(self._models, key=lambda each: (home not in each, min(map(AuthProfile.rest, each)) > 0))
         return [sorted(each, key=lambda profile: profile is not home) for each in models]
 
     def _finished(self, event: Finished, attempt: Attempt, session_key: str) -> Finished:
-        attempt.went_well()
+        attempt.succeeded()
         if session_key and not self._alone:
             _remember(self._homes, session_key, (attempt.profile, self._clock.monotonic()))
         usage, cost = event.message.usage, attempt.profile.candidate.cost
@@ -145,7 +145,7 @@ class Failover:
 
 
 class _Call:
-    """Where the next attempt of a call goes (`profile`; None: nowhere), and the last word then."""
+    """A call's next attempt (`profile`, None at the end), and its final error."""
 
     def __init__(self, models: list[list[AuthProfile]], max_retries: int) -> None:
         self.retries = 0
@@ -175,13 +175,13 @@ class _Call:
             self.profile = self._next_model()
 
     def announce(self, profile: AuthProfile, error: ModelError, withdrawn: str = "") -> Retrying:
-        """What announces an attempt with `profile` after `error`."""
+        """The event that announces an attempt with `profile` after `error`."""
         text = error.message.removeprefix(f"{profile.name}: ")
         kind, rest, name = error.kind, profile.rest(), profile.name
         return Retrying(self.retries, kind, profile.id, rest, withdrawn, name, text, asked=profile.asked)
 
     def verdict(self) -> ModelError:
-        """Why the call failed, and what to do: a line for every model that was tried, and of the last one's kind."""
+        """The error of the failed call, with advice: a line for each model that was tried; the last one's kind."""
         from denizen.models.advice import with_advice
 
         lines: list[str] = []
@@ -209,16 +209,20 @@ class _Call:
         return None
 
     def _readiest(self) -> AuthProfile | None:
-        """The model's profile that may be tried first; None where none may before patience is at its end."""
+        """The profile of the model that is ready first; None if each rests for too long."""
         if self._profiles and not self._profiles[0].error:
             return self._profiles[0]
         first = min(self._profiles, key=AuthProfile.rest, default=None)
-        elsewhere = min((profile.rest() for model in self._models for profile in model), default=PATIENCE)
-        return first if first and first.rest() <= max(LINGER, min(elsewhere, PATIENCE)) else None
+        elsewhere = min((profile.rest() for model in self._models for profile in model), default=MAX_REST_WAIT_S)
+        return (
+            first
+            if first and first.rest() <= max(MAX_REST_WAIT_BEFORE_FALLBACK_S, min(elsewhere, MAX_REST_WAIT_S))
+            else None
+        )
 
 
 def _remember(sessions: OrderedDict[str, _T], key: str, value: _T) -> None:
     sessions[key] = value
     sessions.move_to_end(key)
-    if len(sessions) > SESSIONS:
+    if len(sessions) > MAX_SESSIONS:
         sessions.popitem(last=False)

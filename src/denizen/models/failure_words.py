@@ -1,4 +1,4 @@
-"""What a provider's refusal means: from its words, as `failure_words.toml` has them, to a category and to advice."""
+"""From the words of a provider's refusal to its category and to advice, by `failure_words.toml`."""
 
 import functools
 import re
@@ -12,7 +12,7 @@ from denizen.errors import ErrorKind
 
 
 class FailureMeaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What some words mean, as `failure_words.toml` explains it."""
+    """A row of `failure_words.toml`: words, and the category or advice that they stand for."""
 
     words: list[str]
     kind: ErrorKind | None = None
@@ -55,13 +55,13 @@ def kind_of(status: int, code: str, text: str) -> ErrorKind:
 
 
 def advice_for(status: int, text: str, *, words_only: bool = False) -> str:
-    """What to do about a failure in these words, or with this status; empty: neither says."""
+    """Advice for a failure in these words, or with this status; empty if there is none."""
     by_words = next((each.advice for each in table().meanings if each.advice and each.matches(text)), "")
     return by_words or ("" if words_only else table().advice.get(status, ""))
 
 
 def says_no_such_model(status: int, text: str) -> bool:
-    """Whether a failure means that there is no such model, or none for this key."""
+    """Whether the model doesn't exist, or isn't available for this key."""
     return status in {400, 403, 404, 422} and bool((_MODEL if status == 404 else _NO_MODEL).search(text))
 
 
@@ -77,7 +77,7 @@ def longest_answer_in(text: str) -> int:
 
 
 def setting_in(text: str) -> str:
-    """The setting of `[agent]` that a refusal names; empty: none."""
+    """The setting of `[agent]` that a refusal names, or an empty string."""
     found = _SETTING.search(text)
     return re.sub("completion_|output_", "", (found[1] or found[2]).lower()) if found else ""
 

@@ -15,25 +15,25 @@ from denizen.messages import AssistantMessage, Thinking
 from denizen.models.parsing import decode
 from denizen.models.providers import Api
 
-LONGEST: Final = 600
+MAX_MESSAGE_CHARS: Final = 600
 """Characters of a provider's sentence that are kept: enough for any, too little for a page."""
 
-LONGEST_WAIT: Final = 30 * 86_400.0
+MAX_RETRY_AFTER_S: Final = 30 * 86_400.0
 """Seconds that a provider may ask to wait; for more, it can ask again."""
 
 WINDOW_FULL: Final = "model_context_window_exceeded"
-"""Why such an answer ends, in the words of Anthropic and Z.ai."""
+"""The stop reason of an answer that filled the window, at Anthropic and Z.ai."""
 
 _T = TypeVar("_T")
-_ANYTHING: Final = msgspec.json.Decoder()
-_SECRET: Final = 8
+_ANY_JSON: Final = msgspec.json.Decoder()
+_MIN_SECRET_CHARS: Final = 8
 """Characters of a key that deserves the name; local servers are given words like `none`."""
 _WAIT: Final = re.compile(r"(?:retry|try again) in ((?:\d{1,9}(?:\.\d+)? ?(?:ms|h|m|s))+)", re.IGNORECASE)
 _SPAN: Final = re.compile(r"([\d.]+) ?(ms|h|m|s)", re.IGNORECASE)
-_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_UNIT_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a]")
 """What texts don't hold."""
-_BY_THE_MINUTE: Final = re.compile(r"dashscope|aliyun|alibaba|allocated quota|throttl|per[ -]minute", re.IGNORECASE)
+_MINUTE_QUOTA: Final = re.compile(r"dashscope|aliyun|alibaba|allocated quota|throttl|per[ -]minute", re.IGNORECASE)
 _TITLE: Final = re.compile(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
 _PHRASES: Final = {each.value: each.phrase for each in HTTPStatus} | {
     520: "Unknown Error",
@@ -43,12 +43,12 @@ _PHRASES: Final = {each.value: each.phrase for each in HTTPStatus} | {
     524: "A Timeout Occurred",
     529: "Overloaded",
 }
-"""What statuses mean; the last are in no standard."""
+"""Reason phrases of statuses; the last ones aren't standardised."""
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What a provider says went wrong: its sentence, its own code for it, and the HTTP status (0: unknown)."""
+    """A provider's error report: its sentence, its own code, and the HTTP status (0: unknown)."""
 
     text: str = ""
     code: str = ""
@@ -56,7 +56,7 @@ class Complaint:
     window: int = 0
     """Tokens that the model sees, where a field says so (llama.cpp)."""
     wait: str = ""
-    """How long to wait (`"34.4s"`), where a field says so (Google)."""
+    """The time to wait (`"34.4s"`), if a field has it (Google)."""
 
     @property
     def kind(self) -> ErrorKind:
@@ -68,7 +68,7 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
-    """Who answers: named in its messages and in its failures. `secret` is its key, which no failure shows."""
+    """The model that answers, as its messages and failures name it. `secret` is its key, which no failure shows."""
 
     model: str
     """`provider:model`"""
@@ -81,7 +81,7 @@ class ModelIdentity:
 
     @property
     def author(self) -> str:
-        """Whose the blocks are that nobody else understands."""
+        """The `provider` of `Opaque` blocks from this model."""
         return f"{self.provider}/{self.format}" if self.format else self.provider
 
     def signed(self, signature: str) -> str:
@@ -104,13 +104,15 @@ class ModelIdentity:
         kind, text = complaint.kind, complaint.text
         if kind == "quota" and complaint.status == HTTPStatus.TOO_MANY_REQUESTS:
             # Alibaba's quota for a minute says no more than OpenAI's, which is for good
-            kind = "rate_limit" if _BY_THE_MINUTE.search(f"{self.provider} {self.address} {text}") else kind
+            kind = "rate_limit" if _MINUTE_QUOTA.search(f"{self.provider} {self.address} {text}") else kind
         message = f"{text.removesuffix('.')} (HTTP {complaint.status})" if complaint.status else text
         failure = self.failure(message, kind, complaint.status)
         if kind in {"rate_limit", "timeout"}:
             found = _WAIT.search(text)  # often only the words say it, as Groq's do: "try again in 1m2.5s"
             if spans := _SPAN.findall(found[1] if found else complaint.wait):
-                failure.retry_after = min(sum(float(n) * _SECONDS[unit.lower()] for n, unit in spans), LONGEST_WAIT)
+                failure.retry_after = min(
+                    sum(float(n) * _UNIT_SECONDS[unit.lower()] for n, unit in spans), MAX_RETRY_AFTER_S
+                )
         elif kind == "context_overflow":
             failure.window = complaint.window or window_in(text)
         failure.max_output = longest_answer_in(text)
@@ -135,7 +137,7 @@ class ModelIdentity:
         return ModelError(message, kind=kind, status=status, provider=self.provider, profile_id=self.profile_id)
 
     def _hide_secret(self, text: str) -> str:
-        return text.replace(self.secret, "***") if len(self.secret) >= _SECRET else text
+        return text.replace(self.secret, "***") if len(self.secret) >= _MIN_SECRET_CHARS else text
 
 
 def decode_event(decoder: msgspec.json.Decoder[_T], payload: bytes, identity: ModelIdentity) -> _T:
@@ -147,7 +149,7 @@ def decode_event(decoder: msgspec.json.Decoder[_T], payload: bytes, identity: Mo
 
 
 def read_complaint(status: int, body: Any, hide_secret: Callable[[str], str] = str) -> Complaint:
-    """What the body of a failed response (bytes) says, or the error in a 200 stream (parsed).
+    """The error report in the body of a failed response (bytes), or in a 200 stream (parsed).
 
     Secrets are hidden before the text is cut: what is left of one then wouldn't be found.
     """
@@ -156,7 +158,7 @@ def read_complaint(status: int, body: Any, hide_secret: Callable[[str], str] = s
     text = hide_secret(found.text)
     if "Traceback (most recent call last)" in text:  # as servers in Python send it
         text = text.strip().rpartition("\n")[2]
-    text = " ".join(text.split())[:LONGEST] or _PHRASES.get(status, "no reason given")
+    text = " ".join(text.split())[:MAX_MESSAGE_CHARS] or _PHRASES.get(status, "no reason given")
     return Complaint(text, found.code, status, found.window, found.wait)
 
 
@@ -171,7 +173,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
             seconds = max(0.0, (parsedate_to_datetime(wish) - since).total_seconds())
         except (ValueError, TypeError, OverflowError):  # not a date, or one without a zone
             return None
-    return None if seconds is None else min(seconds, LONGEST_WAIT)
+    return None if seconds is None else min(seconds, MAX_RETRY_AFTER_S)
 
 
 def _number(text: str | None) -> float | None:
@@ -185,7 +187,7 @@ def _number(text: str | None) -> float | None:
 def _parse(body: bytes) -> Any:
     """The JSON; else the text, of a web page its title (without the number of the status, which is shown anyway)."""
     try:
-        return decode(_ANYTHING, body)
+        return decode(_ANY_JSON, body)
     except ValueError:
         text = body.decode("utf-8", "replace").strip()
     if text.startswith("<"):

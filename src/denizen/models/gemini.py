@@ -23,7 +23,7 @@ from denizen.messages import (
 )
 from denizen.models.encoding import Encoded, encode_json
 from denizen.models.endpoint import Endpoint
-from denizen.models.gemini_answer import FIELDS, MADE_ID, GeminiAnswer
+from denizen.models.gemini_answer import MADE_ID_PREFIX, PART_FIELDS, GeminiAnswer
 from denizen.models.gemini_schema import gemini_schema
 from denizen.models.providers import PROVIDERS
 from denizen.models.reasoning import gemini_fields
@@ -39,7 +39,7 @@ _UNSIGNED: Final = base64.b64encode(b"skip_thought_signature_validator").decode(
 _PARTS: Final = frozenset(
     {"codeExecutionResult", "executableCode", "fileData", "inlineData", "text", "toolCall", "toolResponse"}
 )
-"""What a part may be; what else is kept comes with the answer as a whole, or from other formats of the provider."""
+"""Kinds of parts; other kept fields belong to the answer as a whole, or to the provider's other formats."""
 _OPTIONS: Final = {
     "temperature": "temperature",
     "top_p": "topP",
@@ -141,7 +141,7 @@ class GeminiModel(WireModel):
                     parts.append({"text": text, "thought": True, "thoughtSignature": signature})
                 case ToolCall(name=name, args=args, sent_id=id):
                     parts.append({"functionCall": {**self._own_id(id), "name": name, "args": args}})
-                case Opaque(self.author, dict(data)) if data.keys() <= FIELDS:
+                case Opaque(self.author, dict(data)) if data.keys() <= PART_FIELDS:
                     parts[-1:] = [parts[-1] | data] if parts else []
                 case Opaque(self.author, dict(data)) if data.keys() & _PARTS:
                     parts.append(data)
@@ -166,7 +166,7 @@ class GeminiModel(WireModel):
 
     def _own_id(self, id: str) -> Json:
         """The id of a call where Gemini, or another provider, gave it one."""
-        return {} if id.startswith(MADE_ID) else {"id": id}
+        return {} if id.startswith(MADE_ID_PREFIX) else {"id": id}
 
 
 def _inline(part: Image | Document) -> Json:

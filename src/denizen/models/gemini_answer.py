@@ -18,21 +18,21 @@ from denizen.models.failures import ModelIdentity
 from denizen.models.parsing import Count, decode, word
 from denizen.ports import INVALID_JSON
 
-FIELDS: Final = frozenset({"mediaResolution", "partMetadata", "thought", "thoughtSignature", "videoMetadata"})
-"""What a part may have besides what it is; kept as `Opaque` after the part."""
-_OWN: Final = FIELDS | {"executableCode", "inlineData", "text", "toolCall"}
-"""What is in parts that the model itself makes; others hold results of the provider's tools."""
+PART_FIELDS: Final = frozenset({"mediaResolution", "partMetadata", "thought", "thoughtSignature", "videoMetadata"})
+"""Fields that a part may have besides its content; kept as `Opaque` after the part."""
+_MODEL_FIELDS: Final = PART_FIELDS | {"executableCode", "inlineData", "text", "toolCall"}
+"""Fields of parts that the model itself makes; others hold results of the provider's tools."""
 
-ABOUT_ANSWER: Final = ("citationMetadata", "groundingMetadata", "urlContextMetadata")
-"""What comes with an answer as a whole; kept as `Opaque` after its parts, and not sent back."""
+ANSWER_FIELDS: Final = ("citationMetadata", "groundingMetadata", "urlContextMetadata")
+"""Fields of the answer as a whole; kept as `Opaque` after its parts, and not sent back."""
 
-MADE_ID: Final = "unnamed_"
-"""How the ids begin that calls get here which have none."""
+MADE_ID_PREFIX: Final = "unnamed_"
+"""The prefix of ids made here for calls without one."""
 
 _REFUSALS: Final = re.compile(r"SAFETY|RECITATION|LANGUAGE|BLOCKLIST|PROHIBITED_CONTENT|SPII|MODEL_ARMOR")
-"""Why an answer is withheld; some also with `IMAGE_` before them."""
+"""Finish reasons of withheld answers; some also come with the prefix `IMAGE_`."""
 _BROKEN_OFF: Final = re.compile(r"OTHER|MALFORMED_|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT|NO_IMAGE")
-"""Why one isn't whole, though another try may be."""
+"""Finish reasons of incomplete answers that another attempt may complete."""
 _STEP: Final = re.compile(r"(?:\.|\[['\"])([^.\[\]'\"]+)|\[(\d{1,9})\]")
 """Of a path like `$.rows[0]['name']`."""
 
@@ -137,7 +137,7 @@ class GeminiAnswer(AnswerParts):
         return AssistantMessage(content, self._identity.model, self._usage.usage(), reason)
 
     def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
-        """What the data of the next events of the stream brings."""
+        """The events that the next payloads of the stream add."""
         news: list[StreamEvent] = []
         for payload in payloads:
             try:
@@ -173,7 +173,7 @@ class GeminiAnswer(AnswerParts):
                 self._pieces.append(text)
                 news.append(TextDelta(text))
             return
-        fields = {name: value for name, value in part.items() if name in FIELDS}
+        fields = {name: value for name, value in part.items() if name in PART_FIELDS}
         if isinstance(call := part.get("functionCall"), dict):
             self._add_call(call, fields, news)
             return
@@ -191,7 +191,7 @@ class GeminiAnswer(AnswerParts):
                 self._parts.append(Opaque(self._identity.author, fields))
         elif part:
             self._end_run(news)
-            self._parts.append(Opaque(self._identity.author, part, untrusted=not part.keys() <= _OWN))
+            self._parts.append(Opaque(self._identity.author, part, untrusted=not part.keys() <= _MODEL_FIELDS))
 
     def _add_call(self, call: dict[str, Any], fields: dict[str, Any], news: list[StreamEvent]) -> None:
         """A call, or some more arguments of one that isn't complete yet."""
@@ -205,9 +205,9 @@ class GeminiAnswer(AnswerParts):
             self._end_call(news)
 
     def _finish(self, candidate: _Candidate, news: list[StreamEvent]) -> None:
-        """Why the parts end, and what comes with them."""
+        """Take in the finish reason and the fields of the answer as a whole."""
         about = (candidate.citation_metadata, candidate.grounding_metadata, candidate.url_context_metadata)
-        self._about |= {name: value for name, value in zip(ABOUT_ANSWER, about, strict=True) if value}
+        self._about |= {name: value for name, value in zip(ANSWER_FIELDS, about, strict=True) if value}
         reason, more = candidate.finish_reason or "", candidate.finish_message
         why = f"{reason}: {more}" if more else reason
         if _REFUSALS.search(reason):
@@ -247,7 +247,7 @@ class GeminiCall:
     __slots__ = ("_args", "_fields", "_growing", "_id", "_name")
 
     def __init__(self, call: dict[str, Any], fields: dict[str, Any]) -> None:
-        self._id = word(call, "id") or f"{MADE_ID}{secrets.token_hex(12)}"
+        self._id = word(call, "id") or f"{MADE_ID_PREFIX}{secrets.token_hex(12)}"
         self._name = word(call, "name")
         self._fields = fields
         self._args: dict[str, Any] = {}
@@ -264,7 +264,7 @@ class GeminiCall:
             self._growing = path if piece.get("willContinue") is True else ""
 
     def ended(self) -> list[StreamEvent]:
-        """That nothing follows."""
+        """The events of the complete call."""
         call = ToolCall(self._id, self._name, self._args)
         return [ToolCallDelta(self._id, self._name, encode_json(self._args).decode()), ToolCallEnd(call)]
 

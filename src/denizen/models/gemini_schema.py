@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 Json = dict[str, Any]
 
-_KEPT: Final = frozenset(
+_ALLOWED_KEYWORDS: Final = frozenset(
     {
         "additionalProperties",
         "anyOf",
@@ -32,16 +32,16 @@ _KEPT: Final = frozenset(
 )  # anything else is refused, or passed over; whoever asked for the answer checks it
 _FORMATS: Final = frozenset({"date-time", "date", "time", "duration", "int32", "int64", "float", "double"})
 
-MOST: Final = 500
+MAX_REFERENCES: Final = 500
 """References that are resolved: definitions that refer to each other would grow without end."""
 
-DEEPEST: Final = 20
+MAX_REFERENCE_DEPTH: Final = 20
 """References within each other that are."""
 
 
 def gemini_schema(schema: Json) -> Json:
     """The schema with its references resolved, and without what is refused."""
-    return _cleaned(schema, _Source(schema, iter(range(MOST))), ())
+    return _cleaned(schema, _Source(schema, iter(range(MAX_REFERENCES))), ())
 
 
 class _Source(NamedTuple):
@@ -54,7 +54,7 @@ class _Source(NamedTuple):
 def _cleaned(node: Json, source: _Source, inside: Sequence[str]) -> Json:
     """A part of a schema; `inside` are the references that led to it: one that leads to itself ends there."""
     node, inside = _merged(node, source, inside)
-    made = {name: value for name, value in node.items() if name in _KEPT}
+    made = {name: value for name, value in node.items() if name in _ALLOWED_KEYWORDS}
     if "const" in node:
         made["enum"] = [node["const"]]
     if isinstance(values := made.pop("enum", None), list):
@@ -81,7 +81,7 @@ def _merged(node: Json, source: _Source, inside: Sequence[str]) -> tuple[Json, S
     """The schema with what it refers to, and with all that `allOf` holds."""
     if isinstance(reference := node.get("$ref"), str):
         rest = {name: value for name, value in node.items() if name != "$ref"}
-        if reference in inside or len(inside) == DEEPEST or next(source.left, None) is None:
+        if reference in inside or len(inside) == MAX_REFERENCE_DEPTH or next(source.left, None) is None:
             return {"type": "object"} | rest, inside
         return _merged(_found(reference, source.schema) | rest, source, (*inside, reference))
     for part in [each for each in node.get("allOf") or () if isinstance(each, dict)]:
@@ -93,7 +93,7 @@ def _merged(node: Json, source: _Source, inside: Sequence[str]) -> tuple[Json, S
 
 
 def _found(reference: str, root: Json) -> Json:
-    """What a reference within the schema points to; nothing where it points elsewhere."""
+    """The target of a reference within the schema; empty if it points elsewhere."""
     place: Any = root
     for step in reference.split("/")[1:]:
         place = place.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(place, dict) else None

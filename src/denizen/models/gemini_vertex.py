@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _NOT_SET_UP: Final = "Vertex AI isn't set up"
 
-TOKEN: Final = 30.0
+TOKEN_TIMEOUT_S: Final = 30.0
 """Seconds that Google has to give a token."""
 
 
@@ -96,9 +96,9 @@ class VertexModel(GeminiModel):
                 if options.get("cert") or method != ("POST" if body else "GET"):
                     from google.auth.transport.requests import Request
 
-                    return Request()(url, method, body, headers, **{"timeout": TOKEN, **options})
+                    return Request()(url, method, body, headers, **{"timeout": TOKEN_TIMEOUT_S, **options})
                 sent = self._send(url, body, dict(headers or ()))
-                return asyncio.run_coroutine_threadsafe(sent, loop).result(TOKEN + 1)
+                return asyncio.run_coroutine_threadsafe(sent, loop).result(TOKEN_TIMEOUT_S + 1)
 
             found = await loop.run_in_executor(self._thread, self._renewed, send)  # reads files, and asks Google
         to = await super()._endpoint(request)
@@ -113,7 +113,10 @@ class VertexModel(GeminiModel):
         try:
             to = Endpoint(url, "", "the address of its token server", headers)
             to.url = URL(url)  # to the letter
-            async with asyncio.timeout(TOKEN), self._http.post(to, (body,) if body else (), stream=True) as response:
+            async with (
+                asyncio.timeout(TOKEN_TIMEOUT_S),
+                self._http.post(to, (body,) if body else (), stream=True) as response,
+            ):
                 return _Answer(response.status, response.headers, await response.read())
         except (OSError, ConfigError) as error:
             raise TransportError(str(error) or "it was too slow") from error

@@ -19,42 +19,41 @@ from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
 from aiohttp.tracing import Trace
 
 from denizen.models.endpoint import Endpoint, read_proxy
-from denizen.models.providers import on_this_machine
+from denizen.models.providers import is_local_host
 
-CONNECT: Final = 10.0
+CONNECT_TIMEOUT_S: Final = 10.0
 """Seconds to connect, name lookup and TLS included."""
 
-SILENCE: Final = 120.0
+STREAM_SILENCE_S: Final = 120.0
 """Seconds without a byte after which a stream has died."""
 
-PATIENCE: Final = 600.0
+ANSWER_SILENCE_S: Final = 600.0
 """The same for an answer in one piece, where nothing comes until the model has finished."""
 
-KEPT: Final = 30.0
+KEEP_ALIVE_S: Final = 30.0
 """Seconds that an unused connection is kept."""
 
-LONGEST_ANSWER: Final = 64 * 1024 * 1024
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 """Bytes of an answer that is read whole."""
 
-LONGEST_EVENT: Final = 16 * 1024 * 1024
+MAX_EVENT_BYTES: Final = 16 * 1024 * 1024
 """Bytes of one event of a stream."""
 
-PIECE: Final = 64 * 1024
+CHUNK_BYTES: Final = 64 * 1024
 """Bytes of a request that are written without waiting: asyncio buffers as many."""
 
-AT_ONCE: Final = 2.0
+RESEND_WITHIN_S: Final = 2.0
 """Seconds within which a connection breaks that the server had closed while it was idle."""
 
-_METADATA: Final = {"metadata.google.internal", "169.254.169.254"}
-"""Where a cloud's machine asks who it is: no proxy can know."""
+_METADATA_HOSTS: Final = {"metadata.google.internal", "169.254.169.254"}
+"""Hosts that tell a cloud's machine its identity: never reached by a proxy."""
 
 
 class Http:
     """Sends requests, and keeps connections open between them: those of an event loop end with it.
 
-    They go through `proxy`, else through that of the usual variables in `environ`, but never to this machine or to a
-    host in NO_PROXY. `connect`, `silence` and `patience` are `CONNECT`, `SILENCE` and `PATIENCE` unless given. Raises
-    ConfigError where `proxy` isn't an address.
+    They go through `proxy`, otherwise through that of the usual variables in `environ`, but never to this machine or
+    to a host in NO_PROXY. Raises ConfigError if `proxy` isn't an address.
     """
 
     def __init__(
@@ -62,15 +61,15 @@ class Http:
         *,
         proxy: str = "",
         environ: Mapping[str, str] | None = None,
-        connect: float = CONNECT,
-        silence: float = SILENCE,
-        patience: float = PATIENCE,
+        connect_s: float = CONNECT_TIMEOUT_S,
+        stream_silence_s: float = STREAM_SILENCE_S,
+        answer_silence_s: float = ANSWER_SILENCE_S,
     ) -> None:
         self._proxy = read_proxy(proxy, "proxy")
         self._environ = os.environ if environ is None else environ
         self._timeouts = {
-            stream: ClientTimeout(total=None, connect=connect, sock_read=silence if stream else patience)
-            for stream in (True, False)
+            stream: ClientTimeout(total=None, connect=connect_s, sock_read=silence)
+            for stream, silence in ((True, stream_silence_s), (False, answer_silence_s))
         }
         self._sessions: dict[asyncio.AbstractEventLoop, tuple[ClientSession, AsyncGenerator[ClientSession]]] = {}
         self._tls: ssl.SSLContext | None = None
@@ -90,7 +89,7 @@ class Http:
         try:
             answer = await self._send_again_if_closed(to, body, timeout)
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise _in_words(error, to, timeout) from error
+            raise _connection_error(error, to, timeout) from error
         try:
             yield Response(answer, timeout)
         finally:
@@ -111,7 +110,7 @@ class Http:
             return await self._send(to, body, timeout)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             begun = isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
-            if begun or not _reused.get() or loop.time() - started > AT_ONCE:
+            if begun or not _reused.get() or loop.time() - started > RESEND_WITHIN_S:
                 raise
         return await self._send(to, body, timeout)
 
@@ -127,15 +126,15 @@ class Http:
             options["ssl"] = self._tls
         if not body:
             return await session.get(to.url, headers=to.headers, **options)
-        if len(whole) <= PIECE:
+        if len(whole) <= CHUNK_BYTES:
             return await session.post(to.url, data=whole, headers=to.headers, **options)
         async with asyncio.timeout(None) as upload:
-            pieces = _pieces(whole, upload, timeout.sock_read or 0.0)
+            pieces = _chunks(whole, upload, timeout.sock_read or 0.0)
             headers = {**to.headers, "content-length": str(len(whole))}
             return await session.post(to.url, data=pieces, headers=headers, **options)
 
     async def _session(self) -> ClientSession:
-        """That of this event loop: a connection can't be used in another."""
+        """The session of this event loop: connections can't be used in another."""
         loop = asyncio.get_running_loop()
         if loop not in self._sessions:
             for ended in [each for each in self._sessions if each.is_closed()]:
@@ -151,7 +150,11 @@ class Http:
             self._proxies = {name.lower()[:-6]: (name, value.strip()) for name, value in found}
         host = to.url.host or ""
         bypassed = urllib.request.proxy_bypass_environment  # pyrefly: ignore[missing-attribute]
-        if on_this_machine(host) or host in _METADATA or bypassed(host, {"no": self._proxies.get("no", ("", ""))[1]}):
+        if (
+            is_local_host(host)
+            or host in _METADATA_HOSTS
+            or bypassed(host, {"no": self._proxies.get("no", ("", ""))[1]})
+        ):
             return ""
         name, value = self._proxies.get(to.url.scheme, ("", ""))
         return self._proxy or read_proxy(value, name, needs_scheme=False)
@@ -169,19 +172,19 @@ class Response:
         self._timeout = timeout
 
     async def read_some(self) -> bytes:
-        """What has come since the last time, once something has; nothing: it has ended."""
+        """The bytes that arrived since the last call; waits for some. Empty at the end."""
         try:
             return await self._answer.content.readany()
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise _broken(error, self._timeout) from error
+            raise _reading_error(error, self._timeout) from error
 
     async def read(self) -> bytes:
         """All that is left."""
         whole = bytearray()
         while data := await self.read_some():
             whole += data
-            if len(whole) > LONGEST_ANSWER:
-                raise ConnectionError(f"its answer is longer than {LONGEST_ANSWER >> 20} MB")
+            if len(whole) > MAX_ANSWER_BYTES:
+                raise ConnectionError(f"its answer is longer than {MAX_ANSWER_BYTES >> 20} MB")
         return bytes(whole)
 
     async def finish(self, seconds: float = 1.0) -> None:
@@ -207,8 +210,8 @@ class SseParser:
 
     def feed(self, data: bytes) -> list[bytes]:
         """The data of every event that is complete now. Raises ConnectionError where one has no end."""
-        if len(self._rest) > LONGEST_EVENT:
-            raise ConnectionError(f"its stream has an event of more than {LONGEST_EVENT >> 20} MB")
+        if len(self._rest) > MAX_EVENT_BYTES:
+            raise ConnectionError(f"its stream has an event of more than {MAX_EVENT_BYTES >> 20} MB")
         data = self._rest + data
         held = b""
         end = data.rfind(b"\n\n")
@@ -232,7 +235,7 @@ _reused: Final = ContextVar("reused", default=False)
 
 class _Connector(TCPConnector):
     def __init__(self) -> None:
-        super().__init__(limit=0, keepalive_timeout=KEPT)
+        super().__init__(limit=0, keepalive_timeout=KEEP_ALIVE_S)
         self._used = WeakSet[ResponseHandler]()
 
     async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
@@ -255,17 +258,17 @@ async def _open_session() -> AsyncGenerator[ClientSession]:
         yield session
 
 
-async def _pieces(body: bytes, upload: asyncio.Timeout, silence: float) -> AsyncGenerator[bytes]:
+async def _chunks(body: bytes, upload: asyncio.Timeout, silence: float) -> AsyncGenerator[bytes]:
     """A long body, given up when the server takes none of it for so many seconds: aiohttp only watches the answer."""
     loop = asyncio.get_running_loop()
-    for start in range(0, len(body), PIECE):
+    for start in range(0, len(body), CHUNK_BYTES):
         upload.reschedule(loop.time() + silence)
-        yield body[start : start + PIECE]
+        yield body[start : start + CHUNK_BYTES]
     upload.reschedule(None)
 
 
-def _in_words(error: Exception, to: Endpoint, timeout: ClientTimeout) -> OSError:
-    """Why there is no answer."""
+def _connection_error(error: Exception, to: Endpoint, timeout: ClientTimeout) -> OSError:
+    """The error for a request without an answer."""
     match error:
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as refused):
             return refused
@@ -287,11 +290,11 @@ def _in_words(error: Exception, to: Endpoint, timeout: ClientTimeout) -> OSError
             return ConnectionError(f"no TLS with {to.server} ({reason}): does it speak https?")
         case aiohttp.ClientConnectorError(os_error=reason):
             return reason
-    return _broken(error, timeout)
+    return _reading_error(error, timeout)
 
 
-def _broken(error: Exception, timeout: ClientTimeout) -> OSError:
-    """What is wrong with an answer that breaks off, or is none."""
+def _reading_error(error: Exception, timeout: ClientTimeout) -> OSError:
+    """The error for an answer that breaks off or isn't HTTP."""
     cause = error.__cause__
     match error:
         case TimeoutError():

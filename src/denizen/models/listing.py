@@ -5,10 +5,16 @@ from typing import Any, Final
 
 from denizen.models.catalogue import PricedModel, answers_chats
 
-_WINDOWS: Final = ("max_input_tokens", "inputTokenLimit", "context_length", "context_window", "max_context_length")
+_WINDOW_FIELDS: Final = (
+    "max_input_tokens",
+    "inputTokenLimit",
+    "context_length",
+    "context_window",
+    "max_context_length",
+)
 """Fields of a model that say how much it sees: Anthropic's, Gemini's, OpenRouter's, Groq's and Mistral's."""
-_CHATS: Final = ("generateContent",)
-"""What a model must be able to do; only Gemini's list says what that is."""
+_CHAT_METHODS: Final = ("generateContent",)
+"""The method that a chat model must support; only Gemini's list names methods."""
 
 
 def models_in(answer: Any, provider: str) -> Iterator[PricedModel]:
@@ -16,12 +22,12 @@ def models_in(answer: Any, provider: str) -> Iterator[PricedModel]:
     listed = answer.get("data") or answer.get("models") if isinstance(answer, dict) else answer
     for each in listed if isinstance(listed, list) else ():
         name = each.get("id") or each.get("name") if isinstance(each, dict) else None
-        if not isinstance(name, str) or "generateContent" not in each.get("supportedGenerationMethods", _CHATS):
+        if not isinstance(name, str) or "generateContent" not in each.get("supportedGenerationMethods", _CHAT_METHODS):
             continue
         name = name.removeprefix("models/")
         if each.get("lifecycle") == "retired" or not answers_chats(provider, name):
             continue
-        window = next((each[field] for field in _WINDOWS if isinstance(each.get(field), int)), 0)
+        window = next((each[field] for field in _WINDOW_FIELDS if isinstance(each.get(field), int)), 0)
         yield PricedModel(name, window, *_prices(each.get("pricing")))
 
 

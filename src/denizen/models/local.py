@@ -9,17 +9,17 @@ from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-PATIENCE = 0.3
+TIMEOUT_S = 0.3
 """Seconds that a server on this machine gets to say what it has."""
 
-MOST = 1_000_000
+MAX_ANSWER_BYTES = 1_000_000
 """Bytes of its answer that are read."""
 
 
 def served_models(base_url: str) -> list[str]:
     """The chat models of the server at `base_url` (`http://127.0.0.1:11434/v1`) in its order; none where none answers.
 
-    A port on which nobody listens costs a fraction of a millisecond. Blocks for `PATIENCE` at most.
+    A port on which nobody listens costs a fraction of a millisecond. Blocks for `TIMEOUT_S` at most.
     """
     match _Server(base_url).get("/models"):
         case {"data": [*models]}:
@@ -38,17 +38,17 @@ def served_window(base_url: str, model: str, provider: str = "", api_key: str = 
     return next((window for way in ways if (window := way(server, model))), 0)
 
 
-def somebody_listens(base_url: str) -> bool:
-    """Whether something on this machine takes connections there. Blocks for `PATIENCE` at most."""
+def is_listening(base_url: str) -> bool:
+    """Whether something on this machine takes connections there. Blocks for `TIMEOUT_S` at most."""
     where = urlsplit(base_url)
     default = 443 if where.scheme == "https" else 80
-    with suppress(OSError), socket.create_connection((where.hostname or "", where.port or default), PATIENCE):
+    with suppress(OSError), socket.create_connection((where.hostname or "", where.port or default), TIMEOUT_S):
         return True
     return False
 
 
 class _Server:
-    """What a server says of itself; None where it doesn't, or says no JSON."""
+    """A server that is asked about itself; an answer that is missing or isn't JSON is None."""
 
     def __init__(self, base_url: str, api_key: str = "") -> None:
         self._where = urlsplit(base_url)
@@ -61,9 +61,9 @@ class _Server:
         target = (where.path.rstrip("/") if under is None else under) + path + (where.query and f"?{where.query}")
         sent = None if body is None else json.dumps(body).encode()
         try:
-            with closing(kind(where.hostname or "", where.port, timeout=PATIENCE)) as connection:
+            with closing(kind(where.hostname or "", where.port, timeout=TIMEOUT_S)) as connection:
                 connection.request("POST" if sent else "GET", target, sent, self._headers)
-                return json.loads(connection.getresponse().read(MOST))
+                return json.loads(connection.getresponse().read(MAX_ANSWER_BYTES))
         except (OSError, ValueError, RecursionError, http.client.HTTPException):  # nobody there, or no model server
             return None
 
@@ -77,7 +77,7 @@ def _listed(answer: Any, model: str) -> int:
     models = answer.get("data") if isinstance(answer, dict) else None
     for each in models if isinstance(models, list) else ():
         if isinstance(each, dict) and each.get("id") == model:
-            return next(filter(None, map(_tokens, map(each.get, _FIELDS))), 0)
+            return next(filter(None, map(_tokens, map(each.get, _WINDOW_FIELDS))), 0)
     return 0
 
 
@@ -121,7 +121,7 @@ def _tokens(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-_FIELDS = ("loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length")
+_WINDOW_FIELDS = ("loaded_context_length", "max_model_len", "context_length", "context_window", "max_context_length")
 """Fields of a model in a list that say how much it sees."""
 
 _WINDOWS: Mapping[str, Callable[[_Server, str], int]] = {
@@ -130,4 +130,4 @@ _WINDOWS: Mapping[str, Callable[[_Server, str], int]] = {
     "lmstudio": lambda server, model: _listed(server.root("/api/v0/models"), model),
     "ollama": _ollama,
 }
-"""How a provider's servers are asked for the window of a model."""
+"""Functions that ask a provider's server for the window of a model."""

@@ -37,8 +37,8 @@ Json = dict[str, Any]
 
 _MISTRAL: Final = re.compile(r"(mis|minis|magis|devs|codes|pix|mix)tral", re.IGNORECASE)
 """Its models want an answer between results and the user, whoever serves them."""
-_WHAT: Final = {Image: "The picture", Document: "The document"}
-_HEARD: Final[Json] = {"role": "assistant", "content": "I have the results."}
+_LABELS: Final = {Image: "The picture", Document: "The document"}
+_RESULTS_READ: Final[Json] = {"role": "assistant", "content": "I have the results."}
 
 
 class OpenAIModel(WireModel):
@@ -51,12 +51,12 @@ class OpenAIModel(WireModel):
     usual = PROVIDERS["openai"]
     api = "chat"
 
-    def _adapts(self, error: ModelError) -> bool:
+    def _adapts_to(self, error: ModelError) -> bool:
         known, self.provider = self.provider, adapted(self.provider, error)
         return self.provider != known
 
     def _new_answer(self) -> OpenAIAnswer:
-        return OpenAIAnswer(self._identity, thoughts_extra=self.provider.thoughts_extra)
+        return OpenAIAnswer(self._identity, reasoning_is_extra=self.provider.reasoning_is_extra)
 
     def _head(self, request: ModelRequest) -> bytes:
         system = {"role": "system", "content": request.system}
@@ -97,16 +97,16 @@ class OpenAIModel(WireModel):
                 case ToolResult():
                     texts, files = _apart(as_taken(message.content, self.provider.documents))
                     for file in files:
-                        below += [Text(f"{_WHAT[type(file)]} from {message.name}:"), file]
-                    there = f"({_WHAT[type(files[0])].lower()} is below)" if files else "(nothing)"
+                        below += [Text(f"{_LABELS[type(file)]} from {message.name}:"), file]
+                    there = f"({_LABELS[type(files[0])].lower()} is below)" if files else "(nothing)"
                     text = "".join(texts) or there
                     messages.append({"role": "tool", "tool_call_id": self._id(message.sent_id), "content": text})
                 case _:
                     said.append(_said(as_taken(message.content, self.provider.documents)))
         if below:
             said.insert(0, _said(below))
-        if messages and any(said) and (self.provider.heard_between or _MISTRAL.search(self.model)):
-            messages.append(_HEARD)
+        if messages and any(said) and (self.provider.reply_after_results or _MISTRAL.search(self.model)):
+            messages.append(_RESULTS_READ)
         return b",".join([encode_json(message) for message in messages + said if message])
 
     def _answered(self, message: AssistantMessage) -> Json | None:
@@ -127,12 +127,12 @@ class OpenAIModel(WireModel):
             rest["tool_calls"] = calls
             ours = message.model.partition(":")[0] == self.provider.name
             thoughts = "".join(part.text for part in message.content if isinstance(part, Thinking))
-            if ours and thoughts and self.provider.thoughts_back:
-                rest[self.provider.thoughts_back] = thoughts
+            if ours and thoughts and self.provider.reasoning_field:
+                rest[self.provider.reasoning_field] = thoughts
         return {"role": "assistant", "content": text or None, **rest} if text or calls else None
 
-    def _lacks_thoughts(self, reply: AssistantMessage) -> bool:
-        back = self.provider.thoughts_back
+    def _needs_own_thoughts(self, reply: AssistantMessage) -> bool:
+        back = self.provider.reasoning_field
         return bool(back) and back not in (self._answered(reply) or {})
 
     def _id(self, id: str) -> str:

@@ -33,9 +33,9 @@ _BROKEN_OFF: Final = frozenset(
         "function_call_filter",
     }
 )
-"""Why DeepSeek, Gemini, Z.ai, vLLM and routers end an answer that isn't whole."""
-_GROWING: Final = frozenset({"text", "summary", "data"})
-_MOST_PAID: Final = 1e9
+"""Finish reasons of incomplete answers at DeepSeek, Gemini, Z.ai, vLLM and routers."""
+_APPENDED_FIELDS: Final = frozenset({"text", "summary", "data"})
+_MAX_COST_USD: Final = 1e9
 
 
 class FunctionDelta(msgspec.Struct, gc=False):
@@ -101,18 +101,18 @@ class Counts(msgspec.Struct, gc=False):
     cost: Any = None
     is_byok: bool | None = None
 
-    def usage(self, *, thoughts_extra: bool) -> Usage:
-        """The same in our terms. `thoughts_extra`: the tokens of thoughts come on top of those of the answer."""
+    def usage(self, *, reasoning_is_extra: bool) -> Usage:
+        """The same in our terms. `reasoning_is_extra`: the tokens of thoughts come on top of those of the answer."""
         details = self.prompt_tokens_details or Details()
         read = _first(details.cached_tokens, self.cached_tokens, self.prompt_cache_hit_tokens)
         written = _first(details.cache_write_tokens, self.cache_creation_input_tokens)
         sent = self.prompt_tokens
         fresh = None if sent is None else max(0, sent - (read or 0) - (written or 0))
         answered, thought = self.completion_tokens, (self.completion_tokens_details or Details()).reasoning_tokens
-        if answered is not None and thoughts_extra:
+        if answered is not None and reasoning_is_extra:
             answered += thought or 0
         # US dollars, where a router says so; with the user's own key it only says its fee
-        paid = isinstance(self.cost, int | float) and 0 <= self.cost < _MOST_PAID and not self.is_byok
+        paid = isinstance(self.cost, int | float) and 0 <= self.cost < _MAX_COST_USD and not self.is_byok
         return Usage(fresh, answered, read, written, float(self.cost) if paid else None, thought)
 
 
@@ -143,9 +143,9 @@ CHUNK: Final = msgspec.json.Decoder(Chunk)
 class OpenAIAnswer(AnswerParts):
     """The answer: `complete` once it is known why it stopped, `done` when nothing more is to come."""
 
-    def __init__(self, identity: ModelIdentity, *, thoughts_extra: bool = False) -> None:
+    def __init__(self, identity: ModelIdentity, *, reasoning_is_extra: bool = False) -> None:
         super().__init__(identity)
-        self._thoughts_extra = thoughts_extra
+        self._thoughts_extra = reasoning_is_extra
         self._details: list[dict[str, Any]] = []
         self._extra: Any = None
         self._cited: list[Any] = []
@@ -188,11 +188,11 @@ class OpenAIAnswer(AnswerParts):
         reason = "refusal" if self._refused else _STOPS.get(self._stop or "", "end")
         if reason == "end" and any(isinstance(part, ChatCall) for part in self._parts):
             reason = "tool_calls"
-        usage = self._usage.usage(thoughts_extra=self._thoughts_extra)
+        usage = self._usage.usage(reasoning_is_extra=self._thoughts_extra)
         return AssistantMessage(content, self._identity.model, usage, reason)
 
     def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
-        """What the data of the next events of the stream brings."""
+        """The events that the next payloads of the stream add."""
         news: list[StreamEvent] = []
         for payload in payloads:
             if payload.strip() == b"[DONE]":
@@ -252,7 +252,7 @@ class OpenAIAnswer(AnswerParts):
         self._end(news)
 
     def _check(self, chunk: Chunk, payload: bytes) -> None:
-        """What isn't part of the answer: a failure, or what it cost."""
+        """Take in what isn't part of the answer: a failure, usage, citations."""
         if chunk.error is not None:
             raise self._identity.refused(payload)
         if chunk.choices is None and (failure := self._identity.refused_in_event(payload)):
@@ -286,7 +286,7 @@ class OpenAIAnswer(AnswerParts):
                 self._details.append({**detail})
                 continue
             for name, value in detail.items():
-                grows = name in _GROWING and isinstance(kept.get(name), str) and isinstance(value, str)
+                grows = name in _APPENDED_FIELDS and isinstance(kept.get(name), str) and isinstance(value, str)
                 kept[name] = kept[name] + value if grows else kept.get(name) if value is None else value
 
     def _end(self, news: list[StreamEvent]) -> None:
@@ -333,7 +333,7 @@ class ChatCall:
         return not text.strip() or INVALID_JSON in arguments(text)
 
     def ended(self) -> list[StreamEvent]:
-        """That nothing follows; said once."""
+        """The event that ends the call, once."""
         return [] if self._made else [ToolCallEnd(self._call())]
 
     def parts(self, author: str) -> list[AssistantPart]:

@@ -1,4 +1,4 @@
-"""Reads JSON that others wrote: fast, then once more with patience for what servers and models get wrong."""
+"""Decodes JSON from servers and models: strictly, then once more leniently for their usual mistakes."""
 
 import functools
 import json
@@ -11,16 +11,16 @@ import msgspec
 from denizen.ports.model import INVALID_JSON
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a decoder raises for bytes that it can't read as they are."""
+"""The errors of a decoder for bytes that it can't read."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=2**48)]
 """Of tokens: more, or fewer than none, isn't one."""
 
 _T = TypeVar("_T")
 _STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]")
-_ODDITIES: Final = 64
-"""How many of them are left out of one event."""
-_HALF_A_PAIR: Final = re.compile(
+_MAX_REPAIRS: Final = 64
+"""The most values that are dropped from one event."""
+_LONE_SURROGATE: Final = re.compile(
     r"\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}", re.IGNORECASE
 )
 
@@ -34,8 +34,8 @@ def decode(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
     try:
         return decoder.decode(data)
     except UNREADABLE:
-        value = _patiently(data.decode("utf-8-sig", "replace"))
-    for _ in range(_ODDITIES):
+        value = _decode_leniently(data.decode("utf-8-sig", "replace"))
+    for _ in range(_MAX_REPAIRS):
         try:
             return msgspec.convert(value, decoder.type, strict=False)
         except msgspec.ValidationError as error:
@@ -68,11 +68,11 @@ def _arguments(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        return _patiently(text)
+        return _decode_leniently(text)
 
 
-def _patiently(text: str) -> Any:
+def _decode_leniently(text: str) -> Any:
     try:
-        return json.loads(_HALF_A_PAIR.sub(r"\\ufffd", text), strict=False)
+        return json.loads(_LONE_SURROGATE.sub(r"\\ufffd", text), strict=False)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error

@@ -11,25 +11,25 @@ from denizen.config.settings import UNSET, ModelSettings
 from denizen.errors import ModelError
 from denizen.events import Failed, StreamEvent
 from denizen.messages import Usage
-from denizen.models.catalogue import longest_answer
+from denizen.models.catalogue import max_answer_tokens
 from denizen.models.reasoning import room
 from denizen.ports import SURELY_HELD, KnownModel, Limits, Model, ModelRequest
 from denizen.runtime.clock import BackOff, Clock
 
-LEAST_ANSWER = 1024
+MIN_ANSWER_TOKENS = 1024
 """Tokens that an answer may take although the context seems to fill the window: that is an estimate."""
 
 
 @dataclass(slots=True)
-class Learnt:
-    """What a server said of a model's window and longest answer, in tokens; 0: nothing yet."""
+class LearnedLimits:
+    """A model's window and longest answer in tokens, as its server reported them; 0: not yet."""
 
     window: int = 0
     longest: int = 0
     asked: bool = False
 
 
-LEARNT: dict[tuple[str, str], Learnt] = {}
+LEARNED_LIMITS: dict[tuple[str, str], LearnedLimits] = {}
 """By server and model, for all agents of the process."""
 
 
@@ -45,7 +45,7 @@ class ModelLimits:
     configured: int = 0
     known: Callable[[], Limits] = Limits
     ask: Callable[[], int] | None = None
-    learnt: Learnt = field(default_factory=Learnt)
+    learnt: LearnedLimits = field(default_factory=LearnedLimits)
 
     def __call__(self) -> Limits:
         """Both; blocks while the server is asked or the catalogue is read."""
@@ -67,11 +67,11 @@ class ModelLimits:
         longest = min(request.max_tokens, self._longest())
         if request.tokens > SURELY_HELD or self.learnt.window or not self.model:
             window = self().window
-            longest = min(longest, max(window - request.tokens, min(LEAST_ANSWER, window // 4)))
+            longest = min(longest, max(window - request.tokens, min(MIN_ANSWER_TOKENS, window // 4)))
         return request if longest == request.max_tokens else msgspec.structs.replace(request, max_tokens=longest)
 
     def _longest(self) -> int:
-        return self.learnt.longest or (longest_answer(self.model) if self.model else self.known().max_output)
+        return self.learnt.longest or (max_answer_tokens(self.model) if self.model else self.known().max_output)
 
 
 Trial = asyncio.Future[ModelError | None]
@@ -81,7 +81,7 @@ PROFILE_REST = BackOff(1.0, 60.0)
 """How long a failed auth profile rests (decisions, "Fail-over")."""
 
 LOCAL_REST = 4.0
-"""Seconds that a server on this machine rests at most: nobody else is asking it."""
+"""The longest rest of a server on this machine, in seconds: nobody else uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Candidate:
     settings: ModelSettings = UNSET
 
     def request(self, asked: ModelRequest) -> ModelRequest:
-        """What is asked of this model: its own settings count over those for all, and thoughts need room, too."""
+        """The request with this model's own settings over the general ones, and room for its thoughts."""
         own = self.settings
         extra = {**asked.options.get("extra_body", {}), **own.extra_body}
         options = {**asked.options, **own.options} | ({"extra_body": extra} if extra else {})
@@ -115,7 +115,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class Health:
-    """How a candidate is: its last failure (None: it is well), how many came in a row, until when it rests."""
+    """A candidate's health: its last failure (None: healthy), the number in a row, and the end of its rest."""
 
     error: ModelError | None = None
     failures: int = 0
@@ -156,7 +156,7 @@ class AuthProfile:
         return self.candidate.profile_id
 
     async def fitted(self, asked: ModelRequest) -> ModelRequest:
-        """What is asked of its model, within what that takes."""
+        """The request to its model, within the model's limits."""
         if asked.tokens > SURELY_HELD and not self._knows_limits:
             await asyncio.to_thread(self.limits)  # may ask the server, or read the catalogue
             self._knows_limits = True
@@ -257,7 +257,7 @@ class Attempt:
             self.profile.end(self._trial, failure)
             self._trial = None
 
-    def went_well(self) -> None:
+    def succeeded(self) -> None:
         """The answer is complete."""
         if self._since and self.profile.error is self._since:
             self.profile.recover()

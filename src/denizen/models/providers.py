@@ -16,8 +16,8 @@ from denizen.config.settings import Config, ModelSettings, ProviderSettings
 from denizen.errors import ConfigError
 from denizen.text.documents import PDF
 
-NEW_LIMIT = "max_completion_tokens"
-"""What OpenAI calls the limit of an answer since its models think."""
+COMPLETION_LIMIT = "max_completion_tokens"
+"""OpenAI's name for the limit of an answer since its models think."""
 
 
 Api = Literal["anthropic", "chat", "gemini", "responses"]
@@ -42,22 +42,22 @@ class Provider:
     chat_url: str = ""
     """Its base URL for Chat Completions; empty: the usual one."""
     max_tokens: str = "max_tokens"
-    """What the field is called that limits the answer."""
+    """The name of the field that limits the answer."""
     stream_usage: bool = True
     """A stream reports its usage only when `stream_options` asks for it."""
     json_schema: Literal["never", "object", "alone", "always"] = "alone"
     """When the schema of the answer may be sent: never, not itself but that JSON is wanted, in requests without tools,
     in all.
     """
-    thoughts_back: str = ""
+    reasoning_field: str = ""
     """The field in which it wants the thoughts back that led to a tool call; empty: it doesn't."""
     id_chars: int = 0
     """Characters that the id of a tool call may have; 0: any number."""
     short_ids: bool = False
     """Ids of tool calls must be nine letters and digits."""
-    heard_between: bool = False
+    reply_after_results: bool = False
     """Between the results of tools and what the user says there must be an answer."""
-    thoughts_extra: bool = False
+    reasoning_is_extra: bool = False
     """The tokens of thoughts aren't part of the tokens of the answer in its usage."""
     reasoning: Literal["effort", "object", "switch", "template"] = "effort"
     """How a request says how much to think: `reasoning_effort`, an object `reasoning`, a switch `thinking`, or by the
@@ -86,7 +86,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "OPENAI_API_KEY",
             console="https://platform.openai.com",
             api="responses",
-            max_tokens=NEW_LIMIT,
+            max_tokens=COMPLETION_LIMIT,
             id_chars=40,
             json_schema="always",
             documents=(PDF,),
@@ -123,7 +123,7 @@ PROVIDERS: Mapping[str, Provider] = {
             console="https://console.mistral.ai",
             stream_usage=False,
             short_ids=True,
-            heard_between=True,
+            reply_after_results=True,
         ),
         Provider(
             "deepseek",
@@ -131,7 +131,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "DEEPSEEK_API_KEY",
             console="https://platform.deepseek.com",
             json_schema="object",
-            thoughts_back="reasoning_content",
+            reasoning_field="reasoning_content",
             reasoning="switch",
         ),
         Provider(
@@ -140,14 +140,14 @@ PROVIDERS: Mapping[str, Provider] = {
             "XAI_API_KEY",
             console="https://console.x.ai",
             json_schema="always",
-            thoughts_extra=True,
+            reasoning_is_extra=True,
         ),
         Provider(
             "groq",
             "https://api.groq.com/openai/v1",
             "GROQ_API_KEY",
             console="https://console.groq.com",
-            max_tokens=NEW_LIMIT,
+            max_tokens=COMPLETION_LIMIT,
         ),
         Provider(
             "together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", console="https://api.together.ai/settings"
@@ -208,8 +208,8 @@ class ProviderAccess:
 
     @property
     def address(self) -> str:
-        """Where it is, for people."""
-        return shown(self.base_url)
+        """The address without secrets, to show."""
+        return without_secrets(self.base_url)
 
     @property
     def keys_setting(self) -> str:
@@ -217,22 +217,22 @@ class ProviderAccess:
         return f"providers.{self.provider.name}.auth_profiles"
 
     def missing(self) -> str:
-        """What to do before it can be asked; empty: nothing."""
+        """The step that is missing before it can be asked; empty if none is."""
         if self.keys or not self.provider.key_variable or self.settings.base_url:
             return ""
         return f"set {self.provider.key_variable}, or {self.keys_setting} in denizen.toml"
 
 
 def parse_model(text: str) -> ModelReference:
-    """`provider:model`, or `provider` alone for its usual model. Raises ConfigError where there is no provider."""
+    """`provider:model`, or `provider` alone for its default model. Raises ConfigError without a provider."""
     provider, _, model = text.strip().partition(":")
     if not provider.strip():
-        raise ConfigError(f'"{text}" names no model: write provider:model, like anthropic:claude-sonnet-5-5')
+        raise ConfigError(f"{text!r} isn't a model: write provider:model, like anthropic:claude-sonnet-5-5")
     return ModelReference(provider.strip().lower(), model.strip())
 
 
 def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> ProviderAccess:
-    """How a provider is reached; one that nobody knows has no `base_url`.
+    """How to reach a provider; an unknown one has no `base_url`.
 
     A known provider keeps its prices at a base_url on this machine: what listens there may be a proxy.
     """
@@ -240,11 +240,11 @@ def provider_access(name: str, config: Config, environ: Mapping[str, str]) -> Pr
     settings = config.providers.get(name) or config.providers.get(provider.name) or ProviderSettings()
     base_url = settings.base_url or provider.base_url
     host = urlsplit(base_url).hostname or ""
-    local = provider.local or (provider.name not in {*PROVIDERS, "bedrock"} and on_this_machine(host))
+    local = provider.local or (provider.name not in {*PROVIDERS, "bedrock"} and is_local_host(host))
     provider = replace(provider, api=chosen_api(provider, settings), local=local)
     azure = (".azure.com", ".azure-api.net", ".azure.us", ".azure.cn")  # OpenAI's own models
     if provider.api in {"chat", "responses"} and (name.startswith("azure") or host.endswith(azure)):
-        provider = replace(provider, max_tokens=NEW_LIMIT, json_schema="always", id_chars=40)
+        provider = replace(provider, max_tokens=COMPLETION_LIMIT, json_schema="always", id_chars=40)
     elif settings.base_url:  # a proxy wants its own ids back, however long
         provider = replace(provider, id_chars=0)
     source = f"providers.{provider.name}.auth_profiles"
@@ -261,7 +261,7 @@ def chosen_api(provider: Provider, settings: ModelSettings) -> Api:
 
 
 @functools.lru_cache(64)
-def on_this_machine(host: str) -> bool:
+def is_local_host(host: str) -> bool:
     """Whether a host is this machine by its name or address."""
     try:
         address = ipaddress.ip_address(host)
@@ -270,6 +270,6 @@ def on_this_machine(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def shown(base_url: str) -> str:
+def without_secrets(base_url: str) -> str:
     """The address for people: without a password, and without what follows `?`, which may be a key."""
     return re.sub("[^/@]*@", "", base_url.partition("?")[0], count=1)

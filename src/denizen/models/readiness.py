@@ -19,7 +19,7 @@ class Readiness(NamedTuple):
 
 
 class _Cloud(NamedTuple):
-    """Where a cloud's own tools keep credentials: in one of `variables`, or in a file."""
+    """The places where a cloud's own tools keep credentials: one of `variables`, or a file."""
 
     packages: Sequence[str]
     variables: Sequence[str]

@@ -10,7 +10,7 @@ from denizen.ports import Level, Reasoning
 BUDGETS: Final[Mapping[Level, int]] = {"none": 0, "low": 2_048, "medium": 8_192, "high": 24_576}
 """The tokens of each level, where a provider wants tokens."""
 
-LEAST_BUDGET: Final = 1_024
+MIN_BUDGET: Final = 1_024
 """Tokens of thoughts that Claude takes at least, and that are left for the answer."""
 
 _ADAPTIVE: Final = re.compile(r"claude-[a-z]+-(4-[6-9](?!\d)|[5-9])|claude-mythos|claude-fable")
@@ -19,7 +19,7 @@ _THINKS_BETWEEN_TOOLS: Final = re.compile(r"claude-sonnet-5-5")
 """Claude models that, to think least, do so between calls of tools only."""
 _CAN_STOP: Final = re.compile(r"claude-((opus|sonnet)-5(?!-\d(?!\d))|haiku-5-5)")
 """Those that think unasked, and needn't."""
-_NO_THOUGHTS: Final = re.compile(r"claude-(2|instant|3-(opus|sonnet|haiku|5))")
+_CANT_THINK: Final = re.compile(r"claude-(2|instant|3-(opus|sonnet|haiku|5))")
 _REFUSE_EFFORT: Final = {
     "openai": re.compile(r"^(?!.*(\bo\d|gpt-[5-9]|gpt-oss|codex))"),
     "groq": re.compile(r"^(?!.*(gpt-oss|qwen))"),
@@ -31,7 +31,7 @@ _GEMINI_LEVEL: Final = re.compile(r"gemini-([3-9]|(pro|flash|flash-lite)-latest)
 _GEMINI_BUDGETS: Final = {"pro": (128, 32_768), "flash": (1, 24_576), "flash-lite": (512, 24_576)}
 """The least and the most tokens that Gemini 2.5 takes for thoughts; only the first can't do without."""
 _EFFORTS: Final = ("none", "minimal", "low", "medium", "high")
-_LEAST: Final = (
+_LEAST_EFFORTS: Final = (
     (re.compile(r"gpt-5-pro"), "high"),
     (re.compile(r"gpt-5\.\d+-pro"), "medium"),
     (re.compile(r"\bo\d|gpt-oss|codex"), "low"),
@@ -76,16 +76,16 @@ def anthropic_fields(model: str, wish: Reasoning | None, max_tokens: int) -> dic
         if not _THINKS_UNASKED.search(model):
             return {}
         return shown if wish is None else _least_of_claude(model)
-    if _NO_THOUGHTS.search(model):
+    if _CANT_THINK.search(model):
         return {}
     if _ADAPTIVE.search(model):
         return shown | {"output_config": {"effort": level(wish)}}
-    tokens = min(budget(wish), max_tokens - LEAST_BUDGET)
-    return {"thinking": {"type": "enabled", "budget_tokens": tokens}} if tokens >= LEAST_BUDGET else {}
+    tokens = min(budget(wish), max_tokens - MIN_BUDGET)
+    return {"thinking": {"type": "enabled", "budget_tokens": tokens}} if tokens >= MIN_BUDGET else {}
 
 
 def _least_of_claude(model: str) -> dict[str, Any]:
-    """How a model that thinks unasked is told to think as little as it can."""
+    """The fields that make a model which thinks by default think as little as possible."""
     if _THINKS_BETWEEN_TOOLS.search(model):
         return {"thinking": {"type": "between_tools"}}
     return {"thinking": {"type": "disabled"}} if _CAN_STOP.search(model) else {"output_config": {"effort": "low"}}
@@ -141,13 +141,13 @@ def responses_fields(provider: Provider, model: str, wish: Reasoning) -> dict[st
 
 
 def takes_effort(provider: Provider, model: str) -> bool:
-    """Whether a request may say how much to think: the model thinks, as far as is known."""
+    """Whether a request may set the effort: the model isn't known to refuse it."""
     refuses = _REFUSE_EFFORT.get(provider.name)
     return not (refuses and refuses.search(model))
 
 
 def _least_effort(provider: Provider, model: str) -> str:
-    """What a model does when it is to think as little as it can."""
+    """The lowest effort that a model accepts."""
     if provider.name != "openai":
         return "low" if "gpt-oss" in model else "none"
-    return next((least for words, least in _LEAST if words.search(model)), "none")
+    return next((least for words, least in _LEAST_EFFORTS if words.search(model)), "none")

@@ -1,4 +1,4 @@
-"""What a refused request teaches: how the provider wants it written, and that it can't verify thoughts in it."""
+"""How to rewrite a request that was refused: other field names, no schema, no files, no thoughts."""
 
 import re
 from dataclasses import replace
@@ -7,9 +7,9 @@ from typing import Final
 
 from denizen.errors import ModelError
 from denizen.messages import AssistantPart, Opaque, Thinking
-from denizen.models.providers import NEW_LIMIT, Provider
+from denizen.models.providers import COMPLETION_LIMIT, Provider
 
-_WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{NEW_LIMIT}", re.IGNORECASE)
+_WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{COMPLETION_LIMIT}", re.IGNORECASE)
 _NO_SCHEMA: Final = re.compile(
     r"text\.format|response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE
 )
@@ -18,35 +18,37 @@ _BAD_SCHEMA: Final = re.compile(
     r"|circular|recursi|too many optional|\bgrammar\b|request contains an invalid argument",
     re.IGNORECASE | re.DOTALL,
 )
-"""What OpenAI, Anthropic, Google (which may name nothing) and local servers say of a schema that they can't enforce."""
+"""Refusals of a schema by OpenAI, Anthropic, Google (which may name nothing) and local servers."""
 _NO_FILES: Final = re.compile(r"input_file|'file'|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
 _BAD_FILE: Final = re.compile(
     r"\bpdf\b.{0,40}(not valid|invalid|password|encrypted|corrupt)"
     r"|could not process pdf|maximum of \d+ pdf pages|document has no pages",
     re.IGNORECASE,
 )
-"""What Anthropic and Google say of a document that they can't read, or of too many pages."""
+"""Refusals by Anthropic and Google of a document that they can't read, or of too many pages."""
 _UNVERIFIABLE: Final = re.compile(
     r"invalid\W+(signature|data)\W+in\W+(redacted_)?thinking"
     r"|encrypted content .{0,400}could not be (verified|decrypted)"
     r"|(corrupted|invalid) thought[_ ]?signature|thought[_ ]?signature is not valid",
     re.IGNORECASE,
 )
-"""What Anthropic, OpenAI and Google say of thoughts; a proxy may say any of it."""
+"""Refusals of thoughts by Anthropic, OpenAI and Google; a proxy may use any of these phrases."""
 
 
 def adapted(provider: Provider, error: ModelError) -> Provider:
     """The provider as its refusal shows it: the limit has a new name, or it takes no schema, no JSON, no files."""
-    if provider.max_tokens != NEW_LIMIT and _WANTS_NEW_LIMIT.search(error.message):
-        return replace(provider, max_tokens=NEW_LIMIT)
+    if provider.max_tokens != COMPLETION_LIMIT and _WANTS_NEW_LIMIT.search(error.message):
+        return replace(provider, max_tokens=COMPLETION_LIMIT)
     if error.status not in {400, 415, 422}:
         return provider
     if provider.json_schema != "never" and _NO_SCHEMA.search(error.message):
         return replace(provider, json_schema="never" if provider.json_schema == "object" else "object")
-    return replace(provider, documents=()) if _NO_FILES.search(error.message) else told_as_text(provider, error)
+    return (
+        replace(provider, documents=()) if _NO_FILES.search(error.message) else with_documents_as_text(provider, error)
+    )
 
 
-def told_as_text(provider: Provider, error: ModelError) -> Provider:
+def with_documents_as_text(provider: Provider, error: ModelError) -> Provider:
     """The provider as one that takes no files, where it can't read a document: it stays in the conversation."""
     refused = error.status == HTTPStatus.BAD_REQUEST and _BAD_FILE.search(error.message)
     return replace(provider, documents=()) if refused else provider
@@ -65,8 +67,8 @@ def refuses_thoughts(error: ModelError) -> bool:
     return error.status == HTTPStatus.BAD_REQUEST and bool(_UNVERIFIABLE.search(error.message))
 
 
-def unsigned(part: AssistantPart) -> AssistantPart | None:
-    """What is left of a part without what only its provider can verify: mostly nothing, or all of it."""
+def without_signature(part: AssistantPart) -> AssistantPart | None:
+    """The part without the fields that only its provider can verify; None if nothing is left."""
     match part:
         case Thinking(_, signature) if signature:
             return None

@@ -1,4 +1,4 @@
-"""What requests of several formats say alike: the tools, the schema of the answer, and the user's own fields."""
+"""Fields that requests of several formats share: tools, the schema of the answer, the user's own fields."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -45,11 +45,11 @@ def with_options(fields: dict[str, Any], options: Mapping[str, Any]) -> dict[str
     return merged
 
 
-_KEPT: Final = frozenset(
+_ALLOWED_KEYWORDS: Final = frozenset(
     {"$ref", "const", "default", "description", "enum", "format", "required", "title", "type"}
 )  # limits of numbers and lengths are refused; whoever asked for the answer checks them
-_NAMED: Final = ("$defs", "definitions", "properties")
-_NESTED: Final = ("allOf", "anyOf", "items")
+_SCHEMA_MAPS: Final = ("$defs", "definitions", "properties")
+_SUBSCHEMAS: Final = ("allOf", "anyOf", "items")
 
 
 class _Open(Exception):
@@ -72,9 +72,9 @@ def _closed(node: Any, all_required: bool) -> Any:
         return [_closed(each, all_required) for each in node]
     if not isinstance(node, dict):
         return node
-    made = {key: value for key, value in node.items() if key in _KEPT}
-    made |= {key: _closed(node[key], all_required) for key in _NESTED if key in node}
-    for key in _NAMED:
+    made = {key: value for key, value in node.items() if key in _ALLOWED_KEYWORDS}
+    made |= {key: _closed(node[key], all_required) for key in _SUBSCHEMAS if key in node}
+    for key in _SCHEMA_MAPS:
         if key in node:
             made[key] = {name: _closed(each, all_required) for name, each in node[key].items()}
     if node.get("type") == "object":

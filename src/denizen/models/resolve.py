@@ -17,7 +17,7 @@ from denizen.models import catalogue
 from denizen.models.catalogue import known_models
 from denizen.models.failover import Failover
 from denizen.models.local import served_models, served_window
-from denizen.models.profiles import LEARNT, PROFILE_REST, Candidate, Learnt, ModelLimits
+from denizen.models.profiles import LEARNED_LIMITS, PROFILE_REST, Candidate, LearnedLimits, ModelLimits
 from denizen.models.providers import PROVIDERS, Key, ProviderAccess, chosen_api, parse_model, provider_access
 from denizen.ports import KnownModel, Limits, Model
 from denizen.runtime.clock import BackOff, Clock
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from denizen.models.http import Http
     from denizen.models.wire import WireModel
 
-USUAL_MODELS: Final[Mapping[str, str]] = {
+DEFAULT_MODELS: Final[Mapping[str, str]] = {
     "anthropic": "claude-sonnet-5-5",
     "openai": "gpt-5-mini",
     "openrouter": "anthropic/claude-sonnet-5.5",
@@ -38,16 +38,16 @@ USUAL_MODELS: Final[Mapping[str, str]] = {
     "groq": "openai/gpt-oss-120b",
     "together": "zai-org/GLM-5.3",
 }
-"""Who thinks where only the provider is known, in the order in which keys are looked for; all of them call tools."""
+"""The default model of each provider, in the order in which keys are looked for; all of them call tools."""
 
 _CREDENTIALS: Final = {
     "bedrock": "AWS_BEARER_TOKEN_BEDROCK or the AWS credentials",
     "vertex": "Google's application default credentials",
 }
-"""Where those are that have no key of their own."""
+"""Sources of credentials of providers without a key of their own."""
 
 MakeModel = Callable[[str, ProviderSettings, Mapping[str, str], Clock], Model]
-"""What an entry point of the group `denizen.models` names: model id, settings, environment and clock make a model."""
+"""The type of an entry point in the group `denizen.models`: model id, settings, environment, clock → model."""
 
 
 def open_model(
@@ -59,7 +59,7 @@ def open_model(
     Nothing is sent to a provider before the first request. `cooldown`: how long an auth profile rests after a failure.
     Raises ConfigError for an unknown provider or a missing key.
     """
-    first = config.model or first_there(config, environ)
+    first = config.model or first_available(config, environ)
     opener = _Opener(config, environ, clock)
     candidates = [one for name in (first, *config.fallback_models) for one in opener.candidates(name)]
     return Failover(candidates, clock, max_retries=config.agent.max_retries, cooldown=cooldown)
@@ -68,7 +68,7 @@ def open_model(
 async def list_models(
     name: str, config: Config, *, environ: Mapping[str, str], clock: Clock
 ) -> Sequence[catalogue.PricedModel]:
-    """What a provider serves now, by its own list. Raises ModelError where it can't be asked, or lists nothing."""
+    """The models that a provider lists now. Raises ModelError if it can't be asked, or lists none."""
     access = provider_access(name, config, environ)
     key = next(iter(access.keys), Key("default", "", access.keys_setting))
     settings = model_settings(config, access, "")
@@ -80,9 +80,9 @@ async def list_models(
         await client.close()
 
 
-def first_there(config: Config, environ: Mapping[str, str]) -> str:
+def first_available(config: Config, environ: Mapping[str, str]) -> str:
     """The model that is taken when none is configured, as `provider:model`."""
-    for name, model in USUAL_MODELS.items():
+    for name, model in DEFAULT_MODELS.items():
         if provider_access(name, config, environ).keys:
             return f"{name}:{model}"
     for name in (*config.providers, *PROVIDERS):
@@ -116,8 +116,8 @@ class _Opener:
             yield Candidate(f"{name}:{model}", client, settings=model_settings(self._config, access, model))
             return
         if missing := access.missing():
-            raise ConfigError(f"There is no key for {provider}: {missing} (keys: {access.provider.console})")
-        model = model or _usual_model(access)
+            raise ConfigError(f"{provider} has no key: {missing} (keys: {access.provider.console})")
+        model = model or _default_model(access)
         settings = model_settings(self._config, access, model)
         access = with_api(access, model, settings)
         cost = _pricing(provider, model, self._clock, settings, local=access.provider.local)
@@ -196,10 +196,10 @@ def _nearest_models(name: str) -> list[str]:
     return [by_id[each] for each in difflib.get_close_matches(name, by_id, 1, 0.8)]
 
 
-def _usual_model(access: ProviderAccess) -> str:
-    """The model of a provider named alone. Raises ConfigError where there is none."""
+def _default_model(access: ProviderAccess) -> str:
+    """The default model of a provider. Raises ConfigError if it has none."""
     name = access.provider.name
-    if usual := USUAL_MODELS.get(name):
+    if usual := DEFAULT_MODELS.get(name):
         return usual
     if served := served_models(access.base_url) if access.provider.local else []:
         return served[0]
@@ -213,7 +213,7 @@ def _usual_model(access: ProviderAccess) -> str:
 
 
 def model_settings(config: Config, access: ProviderAccess, model: str) -> ModelSettings:
-    """What the user set for a model: under its own name, else under its provider's."""
+    """The user's settings for a model: under its own name, otherwise under its provider's."""
     own = config.models.get(f"{access.provider.name}:{model}", ModelSettings())
     names = ModelSettings.__struct_fields__
     default = ModelSettings()
@@ -243,7 +243,7 @@ def _limits(access: ProviderAccess, model: str, key: Key, settings: ModelSetting
         settings.context_window,
         Limits if access.provider.local else lambda: catalogue.limits(name, model, settings.betas),
         (lambda: served_window(access.base_url, model, name, key.secret)) if own else None,
-        LEARNT.setdefault((access.base_url, f"{name}:{model}"), Learnt()),
+        LEARNED_LIMITS.setdefault((access.base_url, f"{name}:{model}"), LearnedLimits()),
     )
 
 

@@ -33,19 +33,19 @@ from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
 from denizen.text.documents import as_taken
 
-LEAST_ANSWER: Final = 16
+MIN_ANSWER_TOKENS: Final = 16
 """Tokens: a smaller limit is refused."""
 MAX_ID_CHARS: Final = 64
-_NOT_HERE: Final = frozenset({"top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
+_UNSUPPORTED_OPTIONS: Final = frozenset({"top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
 """Settings that Responses has no fields for."""
-_OF_CHAT: Final = frozenset({"annotations", "extra_content", "reasoning_details"})
+_CHAT_FIELDS: Final = frozenset({"annotations", "extra_content", "reasoning_details"})
 """Fields of Chat Completions' answers, which older sessions keep under the same provider's name."""
 _REFUSALS: Final = {
     "encrypted": re.compile(r"encrypted content is not supported|['\"`](include|reasoning\.encrypted)", re.IGNORECASE),
     "cache key": re.compile(r"prompt_cache_key"),
     "summary": re.compile(r"reasoning[._ ]summar", re.IGNORECASE),
 }
-"""What a refusal says of a field that not every model or account has."""
+"""Phrases of refusals that name a field not every model or account has."""
 
 Json = dict[str, Any]
 
@@ -68,7 +68,7 @@ class ResponsesModel(WireModel):
     def _new_answer(self) -> ResponsesAnswer:
         return ResponsesAnswer(self._identity)
 
-    def _adapts(self, error: ModelError) -> bool:
+    def _adapts_to(self, error: ModelError) -> bool:
         """Some accounts get no summaries; some models encrypt nothing, or take no schema or no files."""
         known, refused = self.provider, set[str]()
         if error.status in {400, 422}:
@@ -78,7 +78,7 @@ class ResponsesModel(WireModel):
         return bool(refused) or self.provider != known
 
     def _fields(self, request: ModelRequest) -> Json:
-        limit = max(request.max_tokens, LEAST_ANSWER)
+        limit = max(request.max_tokens, MIN_ANSWER_TOKENS)
         fields: Json = {"model": self.model, "max_output_tokens": limit, "stream": request.stream, "store": False}
         if "encrypted" not in self._refused and takes_effort(self.provider, self.model):
             fields["include"] = ["reasoning.encrypted_content"]
@@ -104,7 +104,9 @@ class ResponsesModel(WireModel):
             fields |= responses_fields(self.provider, self.model, request.reasoning)
         if "summary" in self._refused and "reasoning" in fields:
             fields["reasoning"].pop("summary", None)
-        merged = with_options(fields, {name: value for name, value in request.options.items() if name not in _NOT_HERE})
+        merged = with_options(
+            fields, {name: value for name, value in request.options.items() if name not in _UNSUPPORTED_OPTIONS}
+        )
         if answer:  # next to what else the user says of the text
             merged["text"] = {**merged["text"], "format": answer}
         return merged
@@ -155,7 +157,7 @@ class ResponsesModel(WireModel):
                     self._custom |= {id}
                 case Opaque(self.author, {"type": str()} as item):
                     items.append(item)
-                case Opaque(self.author, dict(fields)) if begun and not fields.keys() & _OF_CHAT:
+                case Opaque(self.author, dict(fields)) if begun and not fields.keys() & _CHAT_FIELDS:
                     items[-1] = _whole(items[-1], fields)
             begun = isinstance(part, Text | ToolCall)
         while items and items[-1].get("type") == "reasoning":  # refused without what was thought of
@@ -178,7 +180,7 @@ def _whole(item: Json, fields: Json) -> Json:
 
 
 def _said(content: Sequence[UserPart]) -> str | list[Json]:
-    """What a person or a tool said: plain words where there is nothing else."""
+    """The content of a person's message or a tool's result: plain text if there is nothing else."""
     parts: list[Json] = []
     for part in content:
         match part:

@@ -17,7 +17,7 @@ from denizen.models.parsing import Count, arguments, decode, word
 
 Json = dict[str, Any]
 
-_KINDS: Final = {
+_ITEM_TYPES: Final = {
     "response.output_text.delta": "message",
     "response.refusal.delta": "message",
     "response.reasoning_summary_text.delta": "reasoning",
@@ -26,14 +26,14 @@ _KINDS: Final = {
     "response.custom_tool_call_input.delta": "custom_tool_call",
 }
 """Which items grow by these events; what others bring is in the item once it is whole."""
-_OURS: Final[Json] = {
+_FIELDS_IN_PARTS: Final[Json] = {
     "message": {"type", "role", "content"},
     "function_call": {"type", "call_id", "name", "arguments"},
 }
 """The fields of an item that our parts hold, or that are always the same."""
-_OWN: Final = {"compaction", "image_generation_call", "message"}
+_MODEL_ITEMS: Final = {"compaction", "image_generation_call", "message"}
 """Items that the model itself makes, which our parts can't hold; others are of the provider's tools."""
-_USUAL: Final[tuple[Any, ...]] = (None, "", [], {}, "completed", "output_text")
+_DEFAULT_VALUES: Final[tuple[Any, ...]] = (None, "", [], {}, "completed", "output_text")
 """Values of fields that needn't be kept."""
 
 
@@ -49,7 +49,7 @@ class _Counts(msgspec.Struct, gc=False):
         """The same in our terms."""
         counts = Counts(self.input_tokens, self.output_tokens, self.input_tokens_details, self.output_tokens_details)
         counts.cost, counts.is_byok = self.cost, self.is_byok
-        return counts.usage(thoughts_extra=False)
+        return counts.usage(reasoning_is_extra=False)
 
 
 class _Incomplete(msgspec.Struct, gc=False):
@@ -120,13 +120,13 @@ class ResponsesAnswer:
         return msgspec.structs.replace(message, stop_reason="tool_calls" if message.tool_calls else "end")
 
     def feed(self, payloads: Sequence[bytes]) -> list[StreamEvent]:
-        """What the data of the next events of the stream brings."""
+        """The events that the next payloads of the stream add."""
         news: list[StreamEvent] = []
         for payload in payloads:
             if payload.strip() == b"[DONE]":
                 continue
             event = decode_event(_EVENT, payload, self._identity)
-            kind = _KINDS.get(event.type)
+            kind = _ITEM_TYPES.get(event.type)
             if kind is None:
                 self._turn(event, payload, news)
             elif type(event.delta) is str:
@@ -229,7 +229,7 @@ class Item:
                 news.append(ToolCallEnd(self._call()))
 
     def parts(self, author: str, *, stored: bool) -> list[AssistantPart]:
-        """What it is in our words; what these can't hold follows as `Opaque`: as a whole, or further fields alone.
+        """The item as message parts; the rest follows as `Opaque`: the whole item, or its further fields.
 
         `stored`: the provider may have kept it, so that its id alone says enough.
         """
@@ -245,14 +245,20 @@ class Item:
                 return [self._call(), *self._rest(author)]
             case "custom_tool_call":
                 return [self._call(), Opaque(author, fields)]
-        return [Opaque(author, fields, untrusted=self.kind not in _OWN)]
+        return [Opaque(author, fields, untrusted=self.kind not in _MODEL_ITEMS)]
 
     def _rest(self, author: str) -> list[AssistantPart]:
         rest = {
-            name: value for name, value in self._fields.items() if name not in _OURS[self.kind] and value not in _USUAL
+            name: value
+            for name, value in self._fields.items()
+            if name not in _FIELDS_IN_PARTS[self.kind] and value not in _DEFAULT_VALUES
         }
         contents = [
-            {name: value for name, value in part.items() if name not in {"text", "refusal"} and value not in _USUAL}
+            {
+                name: value
+                for name, value in part.items()
+                if name not in {"text", "refusal"} and value not in _DEFAULT_VALUES
+            }
             for part in _listed(self._fields, "content")
             if _said(part)
         ]

@@ -1,4 +1,4 @@
-"""What the wire clients share: one request, one answer, and every failure as a `Failed` at its end."""
+"""The base of the wire clients: one request, one answer, and every failure as a `Failed` at its end."""
 
 import asyncio
 import errno
@@ -24,18 +24,18 @@ from denizen.models.http import Http, Response, SseParser
 from denizen.models.listing import models_in
 from denizen.models.parsing import UNREADABLE
 from denizen.models.providers import Api, Provider, provider_named
-from denizen.models.refusals import refuses_schema, refuses_thoughts, told_as_text, unsigned
+from denizen.models.refusals import refuses_schema, refuses_thoughts, with_documents_as_text, without_signature
 from denizen.ports import Limits, ModelRequest
 from denizen.runtime.clock import Clock, SystemClock
 
-LISTING: Final = 10.0
+LIST_TIMEOUT_S: Final = 10.0
 """Seconds that a provider has to list its models."""
 
-COUNTING: Final = 10.0
+COUNT_TIMEOUT_S: Final = 10.0
 """Seconds that a provider has to count the tokens of a call."""
 
-PAUSES: Final = 10
-"""How often in a row a provider may pause amid its own tools and be asked to go on."""
+MAX_PAUSES: Final = 10
+"""The most times in a row that a provider may pause between its own tools and be asked to continue."""
 
 
 class AnswerReader(Protocol):
@@ -53,7 +53,7 @@ class AnswerReader(Protocol):
         """Whether it is whole but for what the provider would add if asked again."""
 
     def feed(self, payloads: Sequence[bytes]) -> Sequence[StreamEvent]:
-        """What the data of the next events brings. Raises ModelError where it reports a failure or makes no sense."""
+        """The events that the next payloads add. Raises ModelError for a reported failure or damaged data."""
 
     def read(self, body: bytes) -> None:
         """The whole answer, when it came in one piece."""
@@ -72,7 +72,7 @@ class WireModel(ABC):
     path: str
     list_path = "/models"
     count_path = ""
-    """Where the tokens of a call are counted, below `path`; empty: nowhere."""
+    """The endpoint that counts a call's tokens, below `path`; empty if there is none."""
     counted_fields: frozenset[str] = frozenset()
     """The fields of a request that its tokens are counted by."""
     messages_field = "messages"
@@ -110,11 +110,11 @@ class WireModel(ABC):
         self._http = http or Http()
         self._clock = clock or SystemClock()
         self._encodings = Encodings(self._run)
-        self._forgotten: frozenset[int] = frozenset()  # hashes of the parts whose thoughts aren't sent any more
+        self._refused_thoughts: frozenset[int] = frozenset()  # hashes of the parts whose thoughts aren't sent any more
         self._refused_schemas = list[dict[str, Any]]()
 
     async def _endpoint(self, request: ModelRequest) -> Endpoint:
-        """Where a request goes. Raises ModelError, ConfigError."""
+        """The target of a request. Raises ModelError, ConfigError."""
         return self._to
 
     def _credentials(self, api_key: str) -> Mapping[str, str]:
@@ -137,17 +137,19 @@ class WireModel(ABC):
     def _new_answer(self) -> AnswerReader:
         """An empty answer."""
 
-    def _adapts(self, error: ModelError) -> bool:
+    def _adapts_to(self, error: ModelError) -> bool:
         """Whether requests are from now on written otherwise, as the refusal of this one asks for."""
-        known, self.provider = self.provider, told_as_text(self.provider, error)
+        known, self.provider = self.provider, with_documents_as_text(self.provider, error)
         return self.provider != known
 
-    def _learns(self, last: Finished | Failed, request: ModelRequest) -> bool:
+    def _should_repeat(self, last: Finished | Failed, request: ModelRequest) -> bool:
         """Whether the request is to be made once more, written as its refusal asks for."""
         if not isinstance(last, Failed):
             return False
         error = last.error
-        if not (self._drops_schema(error, request) or self._adapts(error) or self._forgets(error, request)):
+        if not (
+            self._drops_schema(error, request) or self._adapts_to(error) or self._drops_refused_thoughts(error, request)
+        ):
             return False
         self._encodings = Encodings(self._run)
         return True
@@ -160,21 +162,21 @@ class WireModel(ABC):
         self._refused_schemas.append(schema)
         return True
 
-    def _forgets(self, error: ModelError, request: ModelRequest) -> bool:
+    def _drops_refused_thoughts(self, error: ModelError, request: ModelRequest) -> bool:
         """Whether thoughts in this request are from now on left out, as its refusal asks for."""
         if not refuses_thoughts(error):
             return False
         replies = [message for message in request.messages if isinstance(message, AssistantMessage)]
-        thoughts = {hash(part) for reply in replies for part in reply.content if unsigned(part) is not part}
-        new = thoughts - self._forgotten
-        self._forgotten |= new
+        thoughts = {hash(part) for reply in replies for part in reply.content if without_signature(part) is not part}
+        new = thoughts - self._refused_thoughts
+        self._refused_thoughts |= new
         return bool(new)
 
     def _sent(self, message: AssistantMessage) -> list[AssistantPart]:
         """The parts of an answer, without the thoughts that were refused."""
-        if not self._forgotten:
+        if not self._refused_thoughts:
             return message.content
-        parts = (unsigned(part) if hash(part) in self._forgotten else part for part in message.content)
+        parts = (without_signature(part) if hash(part) in self._refused_thoughts else part for part in message.content)
         return [part for part in parts if part]
 
     def _latest(self, encoded: Encoded) -> list[bytes]:
@@ -192,7 +194,7 @@ class WireModel(ABC):
     async def served(self) -> list[PricedModel]:
         """The models that the provider lists now, with what it says of them. Raises ModelError where it lists none."""
         try:
-            async with asyncio.timeout(LISTING), self._http.get(self._to.at(self.list_path)) as response:
+            async with asyncio.timeout(LIST_TIMEOUT_S), self._http.get(self._to.at(self.list_path)) as response:
                 body = await response.read()
         except ConfigError as error:
             raise self._identity.failure(str(error)) from error
@@ -222,7 +224,7 @@ class WireModel(ABC):
         if not self._counts:
             return None
         try:
-            async with asyncio.timeout(COUNTING), self._http.post(to, body, stream=False) as response:
+            async with asyncio.timeout(COUNT_TIMEOUT_S), self._http.post(to, body, stream=False) as response:
                 self._counts = response.status not in {404, 405, 501}
                 answer = msgspec.json.decode(await response.read()) if response.status == HTTPStatus.OK else None
         except (OSError, ConfigError, *UNREADABLE):  # whatever is wrong, the call itself will tell
@@ -246,11 +248,11 @@ class WireModel(ABC):
         if (
             isinstance(last, Finished)
             and answer.paused
-            and not all(isinstance(message, AssistantMessage) for message in request.messages[-PAUSES:])
+            and not all(isinstance(message, AssistantMessage) for message in request.messages[-MAX_PAUSES:])
         ):
             begun = last.message
             request = replace(request, messages=[*request.messages, begun])
-        elif not self._learns(last, request):
+        elif not self._should_repeat(last, request):
             yield last
             return
         async with aclosing(self.stream(request)) as events:
@@ -284,14 +286,14 @@ class WireModel(ABC):
             if not answer.complete:
                 raise self._cut_off(error, began=began) from error
 
-    def _lacks_thoughts(self, reply: AssistantMessage) -> bool:
+    def _needs_own_thoughts(self, reply: AssistantMessage) -> bool:
         """Whether the model refuses to think in a round of tools that this reply began, without thoughts of its own."""
         return False
 
     def _body(self, request: ModelRequest) -> list[bytes]:
         if request.reasoning and request.messages and isinstance(request.messages[-1], ToolResult):
             reply = next((each for each in reversed(request.messages) if isinstance(each, AssistantMessage)), None)
-            if reply and self._lacks_thoughts(reply):
+            if reply and self._needs_own_thoughts(reply):
                 request = replace(request, reasoning="none")
         if request.output_schema in self._refused_schemas:
             request = replace(request, output_schema=None)
@@ -325,7 +327,7 @@ class WireModel(ABC):
             failure.silent = not began
             return failure
         if f"[Errno {errno.ECONNREFUSED}]" in str(error):  # also where each address of a host refused
-            return self._identity.failure(f"nothing listens at {self._to.base_url} (connection refused)", "timeout")
+            return self._identity.failure(f"no server listens at {self._to.base_url} (connection refused)", "timeout")
         return self._identity.failure(f"the connection failed: {error or type(error).__name__}", "timeout")
 
 

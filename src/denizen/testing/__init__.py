@@ -1,4 +1,4 @@
-"""What tests of agents, models and tools need: doubles, loopback servers, and the suites that every adapter passes."""
+"""Doubles, loopback servers and conformance suites for tests of agents, models and tools."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What every action format must hold, as tests to subclass."""
+"""The conformance suite of action formats: tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ ASKED = ModelRequest([UserMessage([Text("Is there a lamp?")])], "You keep the st
 
 @tool(name="stock")
 def stock(article: str) -> str:
-    """How many of an article there are."""
+    """Count the pieces of an article in stock."""
     return article
 
 

@@ -1,4 +1,4 @@
-"""What every channel must hold, as tests to subclass."""
+"""The conformance suite of channels: tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
 import asyncio
@@ -20,7 +20,7 @@ class FarEnd(Protocol):
         """Say something in a chat, as its person does."""
 
     async def arrived(self, chat: str = "home") -> Sequence[str]:
-        """What the channel has sent to a chat."""
+        """The messages that the channel has sent to a chat."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What every context policy must hold, as tests to subclass."""
+"""The conformance suite of context policies: tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,12 +45,12 @@ class ContextPolicyConformance:
 
     @pytest.fixture
     def new_context(self) -> NewContext:
-        """What makes the policy of a session whose action format is `Native`."""
+        """The factory of a policy for a session whose action format is `Native`."""
         raise NotImplementedError("give the suite a fixture `new_context`")
 
     @pytest.fixture
     def view(self) -> View:
-        """What it may look at."""
+        """The view of an empty session."""
         return silent_view()
 
     def test_what_it_shows_follows_from_the_entries_alone(self, new_context: NewContext, view: View) -> None:

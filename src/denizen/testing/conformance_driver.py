@@ -1,4 +1,4 @@
-"""What every driver must hold, as tests to subclass."""
+"""The conformance suite of drivers: tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
 from collections.abc import Callable, Sequence
@@ -32,12 +32,12 @@ class DriverConformance:
 
     @pytest.fixture
     def new_driver(self) -> Callable[[], Driver]:
-        """What makes the driver of a turn: its class, mostly."""
+        """The factory of a turn's driver: its class, mostly."""
         raise NotImplementedError("give the suite a fixture `new_driver`")
 
     @pytest.fixture
     def view(self) -> View:
-        """What it may look at: a session in which nothing was said."""
+        """The view of a session in which nothing was said."""
         return silent_view()
 
     def test_it_says_what_to_do_at_every_step(self, new_driver: Callable[[], Driver], view: View) -> None:

@@ -1,4 +1,4 @@
-"""What every host must hold, as tests to subclass."""
+"""The conformance suite of hosts: tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What every model must hold, as tests to subclass."""
+"""The conformance suite of models: tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
 import asyncio
@@ -27,7 +27,7 @@ from denizen.messages import (
 from denizen.ports import KnownModel, ModelRequest, Schema
 
 Line = AssistantMessage | ModelError | None
-"""What the provider does: it answers, it fails with that status and those words, or it never says a thing."""
+"""One act of the provider: an answer, a failure with that status and those words, or (None) silence."""
 
 
 class Play(Protocol):
@@ -96,7 +96,7 @@ class ModelConformance:
 
     @pytest.fixture
     def play(self) -> Play:
-        """How to make the model."""
+        """The factory of the model."""
         raise NotImplementedError
 
     @pytest.fixture(params=[True, False], ids=["streamed", "in one piece"])

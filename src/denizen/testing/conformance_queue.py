@@ -1,4 +1,4 @@
-"""What every turn queue must hold, as tests to subclass."""
+"""The conformance suite of turn queues: tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
 import asyncio
@@ -48,7 +48,7 @@ class RunningTurn:
 
     @property
     def content(self) -> str:
-        """What its message says."""
+        """The text of its message."""
         return self.turn.message.content
 
     def end(self, outcome: Outcome | Exception = None) -> None:
@@ -120,7 +120,7 @@ class TurnQueueConformance:
         raise NotImplementedError
 
     async def outbox(self, queue: TurnQueue) -> Sequence[OutboundMessage] | None:
-        """What the queue keeps to be sent, the oldest first; None: it doesn't say, and isn't tested for it."""
+        """The queued outgoing messages, oldest first; None if the queue doesn't expose them, which skips a test."""
         return None
 
     @asynccontextmanager

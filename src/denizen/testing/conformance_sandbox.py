@@ -1,4 +1,4 @@
-"""What every sandbox must hold, as tests to subclass: real commands that try to get out."""
+"""The conformance suite of sandboxes: tests to subclass, with real commands that try to get out."""
 # ruff: noqa: S101 - tests assert
 
 import contextlib
@@ -59,11 +59,11 @@ class Machine:
         return ran
 
     def shell(self, script: str, *, network: bool = False) -> str:
-        """What a shell script says, to both outputs."""
+        """The output of a shell script, both streams."""
         return self.run("bash", "-c", script, network=network).stdout
 
     def python(self, script: str, *args: str, network: bool = False) -> str:
-        """What a Python script says."""
+        """The output of a Python script, both streams."""
         return self.run(_PYTHON, "-I", "-c", script, *args, network=network).stdout
 
 

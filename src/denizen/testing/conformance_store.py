@@ -1,4 +1,4 @@
-"""What every session store must hold, as tests to subclass."""
+"""The conformance suite of session stores: tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
 import asyncio

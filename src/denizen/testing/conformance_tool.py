@@ -1,4 +1,4 @@
-"""What every tool must hold, as tests to subclass."""
+"""The conformance suite of tools: tests to subclass."""
 # ruff: noqa: S101 - tests assert
 
 import asyncio
@@ -39,12 +39,12 @@ class ToolConformance:
 
     @pytest.fixture
     def workspace(self, tmp_path: Path) -> Path:
-        """Where it runs."""
+        """The workspace of the tool."""
         return tmp_path
 
     @pytest.fixture
     def turn(self, workspace: Path) -> ToolContext:
-        """What the engine gives it; whoever is asked says yes."""
+        """The context that the engine passes to it; every question is answered with yes."""
 
         async def ask(question: str) -> Answer:
             return Answer("call-1", allow=True, text=question)
@@ -117,7 +117,7 @@ class ToolConformance:
 
 
 def _require_schema(schema: dict[str, Any]) -> None:
-    """Fail for what isn't a JSON schema, as far as tools use it."""
+    """Fail unless it is a valid JSON Schema of the kind that tools use."""
     kinds = schema.get("type", [])
     assert {*([kinds] if isinstance(kinds, str) else kinds)} <= _KINDS
     assert isinstance(schema.get("description", ""), str)

@@ -24,7 +24,7 @@ JSON = "application/json"
 
 
 class Step(enum.Enum):
-    """What a reply does between its bytes."""
+    """Events between the bytes of a reply."""
 
     HOLD = enum.auto()
     """Wait until the test calls `release()`."""
@@ -85,12 +85,12 @@ class LoopbackServer:
 
     @property
     def base_url(self) -> str:
-        """What a client is configured with."""
+        """The base URL to configure a client with."""
         return f"http://127.0.0.1:{self._port.result()}{self.wire.prefix}"
 
     @property
     def connections(self) -> int:
-        """How many connections the requests came over."""
+        """The number of connections that the requests came over."""
         return len(self._clients)
 
     # What it replies, in this order

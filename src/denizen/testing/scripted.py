@@ -32,7 +32,7 @@ class ScriptedModel:
         self._limits = limits or Limits()
 
     def limits(self, session_key: str = "") -> Limits:
-        """What it was given."""
+        """The limits that it was given."""
         return self._limits
 
     async def close(self) -> None:

@@ -34,5 +34,5 @@ class SilentSession:
 
 
 def silent_view() -> View:
-    """What a driver or a context policy may look at, in such a session."""
+    """The view of such a session for a driver or a context policy."""
     return View(SilentSession(), ScriptedModel(), 1000, 100, None, FakeClock())

@@ -87,7 +87,7 @@ def _anthropic_streamed(message: AssistantMessage) -> list[bytes]:
 
 
 def _block_deltas(block: Json) -> tuple[Json, list[Json]]:
-    """What a block starts with, and what is added to it."""
+    """The start of a block, and its deltas."""
     match block:
         case {"type": "text", "text": text}:
             cited = [{"type": "citations_delta", "citation": each} for each in block.get("citations", ())]
@@ -241,7 +241,7 @@ def _responses_streamed(message: AssistantMessage) -> list[bytes]:
 
 
 def _item_deltas(item: Json) -> tuple[Json, str, str]:
-    """What an item starts with, and how it grows: by which events, of which text."""
+    """The start of an item, the type of its delta events, and their text."""
     match item:
         case {"type": "message", "content": [{"text": str(text)}]}:
             return item | {"content": []}, "response.output_text.delta", text

@@ -14,7 +14,7 @@ from denizen.config.settings import BudgetSettings
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from denizen.ports import ActionFormat, ModelRequest
-from denizen.worlds.moo.brain import QUIET
+from denizen.worlds.moo.brain import QUIET_S
 from denizen.worlds.moo.server_text import Room
 
 
@@ -100,7 +100,7 @@ async def test_calls_are_awaited_where_the_model_has_native_calls_unless_the_set
         play.world.say("Hello.")
         await play.until(lambda: play.asked == 2)
         first, second = play.world.times
-        assert (second - first < QUIET) == is_awaited
+        assert (second - first < QUIET_S) == is_awaited
 
 
 # What makes it think

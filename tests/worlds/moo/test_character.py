@@ -146,7 +146,7 @@ async def test_what_is_wrong_in_its_files_is_said_at_the_start(tmp_path: Path) -
     async with playing(tmp_path, None, soul="## Rules of Engagement\n- `(` -> look\n", tools=["fly"]) as play:
         rule, tool = play.watcher.told("system")
         assert rule.startswith("SOUL.md: a rule has no effect: RE2 can't read the regular expression `(`: missing )")
-        assert tool.startswith("There is no tool fly; available: dig")
+        assert tool.startswith("Unknown tool fly; available: dig")
 
 
 # Plans

@@ -93,7 +93,7 @@ def test_a_directory_that_nobody_trusts_sets_its_model_but_no_policy_sandbox_or_
 
 def test_a_directory_that_nobody_trusts_gets_no_variable(machine: Machine) -> None:
     own = '[moo]\nuser = "m"\npassword = "${ANTHROPIC_API_KEY}"'
-    assert "denizen.toml:3: moo.password wants a variable" in machine.refusal(own=own, ANTHROPIC_API_KEY="a-key")
+    assert "denizen.toml:3: moo.password needs a variable" in machine.refusal(own=own, ANTHROPIC_API_KEY="a-key")
     own = '[moo]\nuser = "m"\npassword_env = "ANTHROPIC_API_KEY"'
     assert "denizen.toml:3: moo.password_env" in machine.refusal(own=own)
     trust(machine.home, machine.folder)
@@ -108,7 +108,7 @@ def test_the_password_is_found_in_the_environment_and_kept_out_of_what_is_shown(
 
 def test_a_mistake_is_reported_with_its_line(machine: Machine) -> None:
     refusal = machine.refusal(own='[moo]\nuser = "mason"\nidle_wakeup = 3')
-    assert "denizen.toml:3: moo.idle_wakeup is not a setting. Did you mean moo.idle_wakeup_seconds?" in refusal
+    assert "denizen.toml:3: moo.idle_wakeup isn't a setting. Did you mean moo.idle_wakeup_seconds?" in refusal
     assert "[moo] lacks `user`" in machine.refusal(own="[moo]\nport = 1")
 
 

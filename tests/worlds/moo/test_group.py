@@ -35,9 +35,9 @@ def make_group(tmp_path: Path, text: str = CHAIN, agents: Sequence[str] = ("Fore
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("agent = []", r"group.toml:1: agent is not a setting. Did you mean agents?"),
+        ("agent = []", r"group.toml:1: agent isn't a setting. Did you mean agents?"),
         ('agents = ["A"]\nrestarts = -1', r"group.toml:2: restarts: expected an integer of at least 0, found -1"),
-        ('agents = ["A"]\nchain_secret = "${NONE}"', r"group.toml:2: chain_secret wants the variable NONE"),
+        ('agents = ["A"]\nchain_secret = "${NONE}"', r"group.toml:2: chain_secret needs the variable NONE"),
         ("", "agents names none"),
         ('agents = ["A", "../B", "A"]', r"agents names A, ../B"),
     ],
@@ -178,7 +178,7 @@ async def test_a_tally_goes_on_after_a_fall(tmp_path: Path) -> None:
 async def test_an_instruction_to_an_agent_that_is_not_there_is_said_to_be_unheard(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.seats["Mason"].instruct("Look around.")
-    assert stage.watcher.told("system") == ["It isn't playing: nobody heard that."]
+    assert stage.watcher.told("system") == ["It isn't playing: the instruction is dropped."]
 
 
 # Whose last cycle is too long ago

@@ -6,7 +6,7 @@ import pytest
 from tests.worlds.moo.djangomoo import DjangoMoo
 from tests.worlds.moo.in_world import PATIENCE, player, reply, until
 
-from denizen.worlds.moo.tools import ALWAYS, NAMES
+from denizen.worlds.moo.tools import ALWAYS_OFFERED, NAMES
 
 pytestmark = pytest.mark.needs("redis-server")
 
@@ -113,4 +113,6 @@ async def test_the_server_does_what_each_tool_is_for(moo_server: DjangoMoo, tmp_
         told = iter(watcher.told("server"))
         for name, _, answer in CALLS:
             assert any(answer in line for line in told), (name, answer, watcher.heard)
-    assert {name for name, _, _ in CALLS} | {"clear_topic", *ALWAYS} == {*NAMES}  # only the owner clears a topic
+    assert {name for name, _, _ in CALLS} | {"clear_topic", *ALWAYS_OFFERED} == {
+        *NAMES
+    }  # only the owner clears a topic

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.worlds.moo.captures import sessions
 
-from denizen.worlds.moo.lines import LONGEST, LineReader, Markers, Passage, unwrapped
+from denizen.worlds.moo.lines import MAX_LINE_BYTES, LineReader, Markers, Passage, unwrapped
 from denizen.worlds.moo.telnet import PromptMark, TelnetParser, TelnetText
 
 RECORDED = Markers(">>START-42<<", ">>END-42<<", "{CMD", "CMD}")
@@ -116,5 +116,5 @@ def test_a_line_outside_the_frames_is_unwrapped_too() -> None:
 
 
 def test_a_line_without_end_is_cut() -> None:
-    assert [len(line) for line in lines(b"x" * (LONGEST + 5))] == [LONGEST, 5]
-    assert [len(line) for line in lines(*[b"x"] * (LONGEST + 5))] == [LONGEST, 5]
+    assert [len(line) for line in lines(b"x" * (MAX_LINE_BYTES + 5))] == [MAX_LINE_BYTES, 5]
+    assert [len(line) for line in lines(*[b"x"] * (MAX_LINE_BYTES + 5))] == [MAX_LINE_BYTES, 5]

@@ -14,7 +14,7 @@ from denizen.worlds.moo.listener import Kind
 from denizen.worlds.moo.session_log import (
     BUILT,
     CALL_DONE,
-    LARGEST,
+    MAX_LOG_BYTES,
     CycleAge,
     SessionLog,
     cycle_age,
@@ -56,7 +56,7 @@ def test_secrets_are_not_logged(tmp_path: Path) -> None:
 def test_a_log_that_has_grown_large_is_followed_by_a_new_one(tmp_path: Path) -> None:
     clock = FakeClock(AT)
     log = SessionLog(Watcher(), tmp_path, clock.now, str)
-    log.line("server", "x" * LARGEST)
+    log.line("server", "x" * MAX_LOG_BYTES)
     asyncio.run(clock.sleep(60))
     log.line("server", "y")
     assert (tmp_path / "logs" / "2026-11-21T09-31-05.log").read_text() == "[09:31:05] [server] y\n"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from denizen.worlds.moo.character import MOST_ANSWERS, RESTS, Character, Engagement
+from denizen.worlds.moo.character import MAX_ANSWERS_PER_MINUTE, RULE_PAUSE_S, Character, Engagement
 from denizen.worlds.moo.server_text import ServerLine
 from denizen.worlds.moo.settings import MooSettings
-from denizen.worlds.moo.soul import MOST_LEARNED, MOST_LINKED, SoulRule, patch_soul, read_soul, rule_problem
+from denizen.worlds.moo.soul import MAX_LEARNED_CHARS, MAX_LINKED_CHARS, SoulRule, patch_soul, read_soul, rule_problem
 
 SOUL = """\
 # Name
@@ -87,7 +87,7 @@ def test_links_leave_the_agents_directory_only_within_a_group(folder: Path) -> N
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [(b"x" * (MOST_LINKED + 1), "more than 40,000 characters"), (b"\xff", "is not UTF-8"), (None, "isn't there")],
+    [(b"x" * (MAX_LINKED_CHARS + 1), "more than 40,000 characters"), (b"\xff", "is not UTF-8"), (None, "isn't there")],
 )
 def test_a_link_that_cannot_be_followed_is_left_and_reported(folder: Path, data: bytes | None, why: str) -> None:
     if data:
@@ -99,7 +99,7 @@ def test_a_link_that_cannot_be_followed_is_left_and_reported(folder: Path, data:
 
 
 def test_what_links_lead_to_is_limited_all_together(folder: Path) -> None:
-    (folder / "lore.md").write_text("x" * (MOST_LINKED // 2 + 1))
+    (folder / "lore.md").write_text("x" * (MAX_LINKED_CHARS // 2 + 1))
     (folder / "SOUL.md").write_text("## Context\n[a](lore.md) [b](lore.md)")
     soul = read_soul(folder)
     assert soul.context.endswith("x [b](lore.md)")
@@ -112,7 +112,7 @@ def test_tools_that_are_none_and_intents_without_a_meaning_are_reported(folder: 
     assert character.tools == ["dig", "fly", "look"]
     intent, tool = character.problems
     assert intent == "SOUL.md: `go home` has no `->`, and means nothing."
-    assert tool.startswith("There is no tool fly; available: dig, ")
+    assert tool.startswith("Unknown tool fly; available: dig, ")
 
 
 def test_rules_that_do_not_compile_or_match_everything_are_left_out_and_reported(folder: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_rule_that_is_none_is_not_learned(folder: Path, text: str) -> None:
 
 
 def test_what_is_learned_has_a_limit(folder: Path) -> None:
-    assert patch_soul(folder, "soul_patch_note", "x" * (MOST_LEARNED - 100)).startswith("Learned")
+    assert patch_soul(folder, "soul_patch_note", "x" * (MAX_LEARNED_CHARS - 100)).startswith("Learned")
     assert patch_soul(folder, "soul_patch_note", "y" * 100).startswith("Not learned: SOUL.patch.md has 39,")
     assert len(read_soul(folder).lessons) == 1
 
@@ -233,8 +233,8 @@ def test_what_looks_said_counts_as_said_where_the_server_does_not_tell_who_talks
 def test_a_rule_rests_after_an_answer_and_all_together_answer_a_few_times_a_minute() -> None:
     rules = Engagement([SoulRule(f"x{number}$", "look") for number in range(20)])
     assert rules.answer(ServerLine("x0"), 0)
-    assert not rules.answer(ServerLine("x0"), RESTS - 1)
-    assert rules.answer(ServerLine("x0"), RESTS)
+    assert not rules.answer(ServerLine("x0"), RULE_PAUSE_S - 1)
+    assert rules.answer(ServerLine("x0"), RULE_PAUSE_S)
     answers = [rules.answer(ServerLine(f"x{number}"), 10) for number in range(1, 20)]
-    assert sum(map(bool, answers)) == MOST_ANSWERS - 2
+    assert sum(map(bool, answers)) == MAX_ANSWERS_PER_MINUTE - 2
     assert rules.answer(ServerLine("x19"), 71)

@@ -10,7 +10,7 @@ from tests.worlds.moo.captures import SCENES, sessions
 
 from denizen.worlds.moo.negotiation import Negotiator, gmcp_said, server_status
 from denizen.worlds.moo.telnet import (
-    MOST,
+    MAX_SUBNEGOTIATION_BYTES,
     Event,
     Option,
     OptionRequest,
@@ -86,7 +86,7 @@ def test_a_command_inside_an_unfinished_subnegotiation_counts_and_the_rest_is_dr
 
 @pytest.mark.parametrize("extra", [0, 1, 2])
 def test_a_subnegotiation_beyond_the_limit_is_dropped_and_what_follows_is_read(extra: int) -> None:
-    data = b"\xff\xfa\xc9" + b"x" * (MOST - 3 + extra) + b"\xff\xf0after"
+    data = b"\xff\xfa\xc9" + b"x" * (MAX_SUBNEGOTIATION_BYTES - 3 + extra) + b"\xff\xf0after"
     events = parsed([data])
     assert events == parsed([data[:-9], *bytewise(data[-9:])])
     assert events[-1] == TelnetText(b"after")

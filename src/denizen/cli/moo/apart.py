@@ -14,7 +14,7 @@ from denizen.cli.main import WRONG_USE
 from denizen.cli.output import write_json
 from denizen.errors import ConfigError, DenizenError
 from denizen.worlds.moo.listener import Facts, Kind, Status
-from denizen.worlds.moo.live import unless
+from denizen.worlds.moo.live import run_until_stopped
 from denizen.worlds.moo.supervisor import Seat
 
 PATIENCE = 30.0
@@ -98,7 +98,7 @@ async def play_apart(seat: Seat, options: Sequence[str], stop: asyncio.Event) ->
     try:
         hearing = asyncio.create_task(_hear(stdout, seat))
         words = asyncio.create_task(_repeat(stderr, seat))
-        await unless(stop, asyncio.wait([hearing, words]))
+        await run_until_stopped(stop, asyncio.wait([hearing, words]))
         stdin.close()
         await _end(process)
         await hearing

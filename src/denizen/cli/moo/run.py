@@ -23,7 +23,7 @@ from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.folder import AgentFolder, open_folder
 from denizen.worlds.moo.group import open_group
 from denizen.worlds.moo.listener import CharacterListener, Facts, Kind, Status
-from denizen.worlds.moo.live import live, unless
+from denizen.worlds.moo.live import live, run_until_stopped
 from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.tools import builder_tools
 
@@ -106,7 +106,7 @@ async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: b
     for notice in (*folder.notices, *trace(folder.loaded.environ)):
         listener.line("system", one_line(notice))
     async with brain_of(folder, listener) as brain, screen:
-        await unless(stop, clock.sleep(delay))
+        await run_until_stopped(stop, clock.sleep(delay))
         await live(brain, folder, clock, stop)
 
 

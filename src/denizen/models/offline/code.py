@@ -16,7 +16,7 @@ DEFAULT_FUNCTIONS: Final = 10
 MAX_ROWS: Final = 50
 """Lines, functions or callers that are listed at most."""
 UNDEFINED: Final = "I find "
-"""How the answer begins if nothing defines a name."""
+"""The beginning of the answer if nothing defines a name."""
 
 _MATCHES: Final = r'(if .whole then empty else "[there is more;]" end), (.matches[] | "\(.file):\(.line): \(.text)")'
 _SYMBOLS: Final = r'if type == "array" then .[] else . end | select(.signature) | "\(.file):\(.line): \(.signature)"'
@@ -84,7 +84,7 @@ def text(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def definition(asked: Question, found: re.Match[str]) -> Plan:
-    """Where something is defined: by `view`, else by patterns, which can't tell whose a method is."""
+    """The definition of a name: by `view`, otherwise by patterns, which can't tell whose a method is."""
     name, path = asked.name(found["name"]), asked.place(found)
     last = _last(name)
     try:
@@ -109,7 +109,7 @@ def definition(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def callers(asked: Question, found: re.Match[str]) -> Plan:
-    """Who calls a function; the lines that have the name if nobody does."""
+    """The callers of a function; without any, the lines with its name."""
     wanted, path = asked.name(found["name"]), asked.place(found)
     try:
         called = yield from run("analyze", what="callers", path=path, name=wanted, most=MAX_ROWS)

@@ -71,7 +71,7 @@ def tests(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def _summary(files: Rows, what: str, where: str) -> str:
-    """How many files there are: their names if they are few, else their number in each folder."""
+    """The number of files, and their names if they are few, otherwise their number in each folder."""
     rows = files.lines
     if not rows:
         return f"There are no {what}s{where or ' here'}."
@@ -102,7 +102,7 @@ def largest(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def located(asked: Question, found: re.Match[str]) -> Plan:
-    """Where something is that may be a file, or defined in one."""
+    """The place of a name that may be a file, or defined in one."""
     name = asked.name(found["name"])
     paths = yield from _of_name(name)
     defined = yield from code.definition(asked, found)

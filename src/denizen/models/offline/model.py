@@ -93,7 +93,7 @@ def introduction(asked: Question, found: re.Match[str]) -> str:
 
 
 def declined(asked: Question, found: re.Match[str] | None = None) -> str:
-    """That it can't do what was asked, in the user's own words, and what it can do."""
+    """Decline in the user's own words, and list what can be asked."""
     text = asked.plain(asked.text)
     text = text if len(text) <= MAX_QUOTED_CHARS else f"{text[:MAX_QUOTED_CHARS].rstrip()} …"
     if not re.search(r"\w", text):
@@ -131,7 +131,7 @@ _ANSWERS: Final[Mapping[str, Answer]] = {
 
 
 def plan_for(asked: Question) -> Plan | str:
-    """How to answer, or the answer."""
+    """The plan that produces the answer, or the answer."""
     short = len(asked.text) <= MAX_CHARS
     for answer, pattern in _intents():
         if (short or answer is remembered) and (found := pattern.search(asked.text)):

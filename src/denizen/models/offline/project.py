@@ -75,7 +75,7 @@ def licence(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def authors(asked: Question, found: re.Match[str]) -> Plan:
-    """Who wrote it, by the commits."""
+    """The authors, by the commits."""
     path = asked.place(found)
     what = f"`{path}`" if path != "." else "this project"
     log = yield from _git(f"log -n {MAX_COUNTED_COMMITS} --format=%an", path)
@@ -143,7 +143,7 @@ def test_command(asked: Question, found: re.Match[str]) -> Plan:
 
 
 def not_run(asked: Question, found: re.Match[str]) -> Plan:
-    """That it runs nothing, and how they are run."""
+    """Decline to run the tests, and say how they are run."""
     return "I only look, and run nothing. " + (yield from test_command(asked, found))
 
 

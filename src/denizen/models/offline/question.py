@@ -34,11 +34,11 @@ class Question:
         return name if _HELD.fullmatch(piece) else name.rstrip(".").removesuffix("()")
 
     def place(self, found: re.Match[str]) -> str:
-        """Where to look, as matched; `.` by default."""
+        """The matched place to search; `.` by default."""
         return self.name(found.groupdict().get("place")) or "."
 
     def count(self, found: re.Match[str], default: int, most: int) -> int:
-        """How many were asked for, as matched."""
+        """The matched number of rows."""
         word = (found.groupdict().get("count") or "").lower()
         number = int(word) if word.isdecimal() and len(word) < 9 else _NUMBERS.get(word, default)
         return min(max(number, 1), most)

@@ -1,4 +1,4 @@
-"""Whose a passage is: the output of the command in flight, or a line that nobody's command asked for.
+"""Attributes each passage: to the output of the command in flight, or to the unsolicited lines.
 
 GMCP names the talkers of pages and speech, but a message and its text may come in either order, before or after the
 prompt of a command that has nothing to do with them. All here is computed from what came and when.
@@ -11,10 +11,10 @@ from typing import Literal
 
 import msgspec
 
-from denizen.worlds.moo.late_output import is_whole, what_follows
+from denizen.worlds.moo.late_output import follow_up_state, is_complete
 from denizen.worlds.moo.lines import Passage
 from denizen.worlds.moo.server_text import CommandOutput, Room, ServerLine
-from denizen.worlds.moo.speech import SpokenMessage, connection_news, looks_spoken, people
+from denizen.worlds.moo.speech import SpokenMessage, is_connection_notice, looks_spoken, names_in
 
 
 class OutputTiming(msgspec.Struct, frozen=True):
@@ -80,13 +80,13 @@ class Attribution:
         self.shows_prompts = False
         """Whether its last answer ended with a prompt that it doesn't mark."""
         self.is_signing_in = False
-        """Whether nobody is there yet who could have said what comes, and the first text may take long."""
+        """Whether the sign-in isn't over: nobody can have said a line yet, and the first text may take long."""
         self.echoes = False
         """Whether a command comes back as a line, as on a terminal."""
         self.frames = False
         """Whether the server frames what our commands print: what it doesn't frame may be anybody's."""
         self.proves = False
-        """Whether the server names who talks: then a line for which it names nobody proves nothing."""
+        """Whether the server names talkers: then a line without a named talker proves nothing."""
         self.owed = 0
         """Prompts that are still to come for commands that timed out."""
         self._flight: _Flight | None = None
@@ -115,7 +115,7 @@ class Attribution:
             self.tell(passage.lines)
 
     def message(self, message: SpokenMessage, now: float) -> None:
-        """GMCP told who said what."""
+        """Take in a message that GMCP reports with its talker."""
         self.proves = True
         if message.talker == self.name and message.channel != "page":
             return  # our own words come back as a line that is known by its form
@@ -177,7 +177,7 @@ class Attribution:
 
     @property
     def next_due(self) -> float | None:
-        """When `pass_time` has something to decide; None: nothing waits."""
+        """The next time at which `pass_time` has something to decide, or None."""
         times = [self._unproven[0][0]] if self._unproven else []
         times += [self._messages[0][0]] if self._messages else []
         if self._flight and (due := self._due(self._flight)) is not None:
@@ -223,40 +223,40 @@ class Attribution:
             return min(latest, flight.last_at + (timing.silence if is_slow else timing.quiet))
         marked_at = flight.marked_at if self.frames else max(flight.marked_at, flight.last_at)
         due = marked_at + self._longer(flight)
-        if what_follows(flight.command, flight.lines) == "came":
+        if follow_up_state(flight.command, flight.lines) == "came":
             due = max(due, flight.last_at + timing.settle)
         return max(due, *(until for until, _ in self._unproven)) if self._unproven and not self.frames else due
 
     def _longer(self, flight: _Flight) -> float:
         """Seconds that the output may go on after the prompt."""
         lines, timing = flight.lines, self.timing
-        if what_follows(flight.command, lines) == "awaited" or not (lines or self.is_signing_in):
+        if follow_up_state(flight.command, lines) == "awaited" or not (lines or self.is_signing_in):
             return timing.late
         if not self.frames:
             return timing.settle  # lines of others have prompts, too
         if any(passage.printed for passage in flight.passages):
             return 0.0
-        return 0.0 if is_whole(flight.command, lines[0]) else timing.settle
+        return 0.0 if is_complete(flight.command, lines[0]) else timing.settle
 
     def _whose(self, passage: Passage) -> Literal["own", "other", "unclear"]:
-        """Whose a passage without proof is, judging by its form, if a command is in flight."""
+        """The source of a passage without proof, judging by its form, if a command is in flight."""
         first = passage.lines[0] if passage.lines else ""
         if first.startswith("You") and not first.startswith("You sense that "):
             return "own"
         if self.name and first.startswith(f"{self.name} "):
             return "own"
         if self._starts_with_other(passage):
-            return "unclear" if self.proves and not connection_news(first) else "other"
+            return "unclear" if self.proves and not is_connection_notice(first) else "other"
         return "unclear" if looks_spoken(first) else "own"
 
     def _starts_with_other(self, passage: Passage) -> bool:
         first = passage.lines[0] if passage.lines else ""
-        if people(first):
-            return connection_news(first)
+        if names_in(first):
+            return is_connection_notice(first)
         return any(first.startswith((f"{name} ", f"{name}: ")) for name in self._others)
 
     def _say_if(self, passage: Passage, fits: Callable[[SpokenMessage, Passage], bool]) -> bool:
-        """Say the first message that fits the passage; False: none does."""
+        """Publish the first message that fits the passage; False if none does."""
         for pair in self._messages:
             if fits(pair[1], passage):
                 self._messages.remove(pair)
@@ -272,13 +272,13 @@ class Attribution:
         self.lines.append(message.line(" ".join(passage.lines)))
 
     def tell(self, lines: Iterable[str], *, is_written: bool = False) -> None:
-        """Lines came that no command asked for, and nobody vouches for."""
+        """Publish lines that no command asked for and no proof attributes."""
         kept = [line.rstrip() for line in lines if line.strip()]
         self.lines.extend(ServerLine(line, is_unproven=self.names_talkers, is_written=is_written) for line in kept)
 
     def _note_names(self, lines: Sequence[str]) -> None:
         for line in lines:
-            self._others.update(people(line) - {self.name, "You"})
+            self._others.update(names_in(line) - {self.name, "You"})
 
     def _note_arrival(self, lines: Sequence[str]) -> None:
         for line in lines:

@@ -38,19 +38,19 @@ from denizen.worlds.moo.session_values import CLEAR, RUN, SUMMARY, TODO
 from denizen.worlds.moo.speech import is_page
 from denizen.worlds.moo.tool_actor import ToolActor
 
-QUIET = 0.3
+QUIET_S = 0.3
 """Seconds without a line after which the next command is sent, or a cycle begins."""
-NEAR = 10.0
+SLEEPING_BELOW_S = 10.0
 """Seconds before the timer wakes an agent that is quiet, in which it counts as sleeping."""
-RETRIES = 60.0
+MODEL_RETRY_DELAY_S = 60.0
 """Seconds until a model that has failed is asked again."""
-STALLS = 30.0
-"""Seconds between two looks at whoever holds the token, and until a page that didn't arrive is sent again."""
-ROOM = 10
+STALL_CHECK_INTERVAL_S = 30.0
+"""The interval at which the token's holder is checked and lost pages are resent."""
+SUMMARY_MARGIN_LINES = 10
 """Lines that the window has room for when its older half is summarised."""
-GOAL_ONLY = 3
-"""Cycles in a row without an action for the goal, until the model is told so, once."""
-OWN_CYCLES = 10
+MAX_GOAL_ONLY_CYCLES = 3
+"""Consecutive cycles without an action for the goal, after which the model is reminded once."""
+MAX_OWN_CYCLES = 10
 """Cycles in a row that nothing from outside has caused."""
 HOUR_S = 3600.0
 """Seconds in which the cycles that the world has caused are counted."""
@@ -115,7 +115,7 @@ class Brain:
 
     @property
     def goal(self) -> str:
-        """What the agent is about to do."""
+        """The current goal; empty if there is none."""
         return self._state.goal
 
     async def act(self, commands: Sequence[str]) -> ToolResult:
@@ -158,7 +158,7 @@ class Brain:
             await state.plans.begin(visits=is_timed)
 
     def note(self, text: str) -> None:
-        """Tell whoever watches something about the agent."""
+        """Log a note about the agent."""
         self._state.note(text)
 
     async def end(self) -> None:
@@ -181,7 +181,7 @@ class Brain:
                     case ServerLine() as line:
                         await self._take(line)
                     case str() as text:
-                        self._obey(text)
+                        self._take_instruction(text)
                     case None if not listening.done():
                         await self._tick()
                     case None:
@@ -190,7 +190,7 @@ class Brain:
                     cycle, self._cycle = self._cycle, None
                     await cycle
                 await self._check_stall()
-                self._tell_facts()
+                self._publish_facts()
         finally:
             listening.cancel()
             await self._end_cycle()
@@ -202,7 +202,7 @@ class Brain:
         self._heard.put_nowait(None)
 
     async def _next(self) -> ServerLine | str | None:
-        """What comes next; None: it has been quiet for a while, or the cycle or the connection is over."""
+        """The next line or instruction; None after a quiet while, or at the end of the cycle or connection."""
         if not self._heard.empty():
             return self._heard.get_nowait()
         heard = asyncio.create_task(self._heard.get())
@@ -210,7 +210,7 @@ class Brain:
         if self._cycle:
             waits.add(self._cycle)
         if not self._cycle or self._state.errands or self._state.answers or self._watches_token:
-            waits.add(asyncio.create_task(self._clock.sleep(QUIET)))
+            waits.add(asyncio.create_task(self._clock.sleep(QUIET_S)))
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             return heard.result() if heard.done() else None
@@ -248,7 +248,7 @@ class Brain:
                 self._state.is_done = False
             self._arm(is_page=is_page(line), by_world=True)
 
-    def _obey(self, text: str) -> None:
+    def _take_instruction(self, text: str) -> None:
         """An instruction always reaches the model."""
         self._wakeups = 0
         self._state.operator(text)
@@ -256,7 +256,7 @@ class Brain:
         if not self._cycle:
             self._begin_cycle()
 
-    def _tell_facts(self) -> None:
+    def _publish_facts(self) -> None:
         room = self._sender.room
         facts = Facts(
             room=f"{room.name} (#{room.num})" if room else "",
@@ -350,7 +350,7 @@ class Brain:
         if not wake or (self._state.plans.is_built and not self._state.goal):
             self._show_status("waiting")
         elif left > 0:
-            self._show_status("sleeping" if left <= NEAR else "ready")
+            self._show_status("sleeping" if left <= SLEEPING_BELOW_S else "ready")
         else:
             await self._wake()
 
@@ -376,9 +376,9 @@ class Brain:
         return token.is_away or (chain.is_orchestrator and chain.stall_seconds > 0)
 
     async def _check_stall(self) -> None:
-        """See to it that whoever holds the token goes on, unless the log shows that it may still be thinking."""
+        """Remind the token's holder, unless its log shows that it may still be thinking."""
         now = self._clock.monotonic()
-        is_time = now - self._looked_at >= STALLS
+        is_time = now - self._looked_at >= STALL_CHECK_INTERVAL_S
         if is_time or not self._watches_token:
             self._looked_at = now
         if not (is_time and self._watches_token):
@@ -400,13 +400,13 @@ class Brain:
         if self._is_for_world:
             self._for_world.append(self._clock.monotonic())
         window = self._state.session_state.context
-        if isinstance(window, RollingWindow) and not window.has_room(ROOM):
+        if isinstance(window, RollingWindow) and not window.has_room(SUMMARY_MARGIN_LINES):
             self._summary = self._summary or asyncio.create_task(self._summarise())
         self._actor.begin_cycle()
         self._cycle = asyncio.create_task(self._think())
 
     async def _summarise(self) -> None:
-        """Put a summary in place of the older half of the window, while the agent goes on."""
+        """Replace the older half of the window with a summary, in the background."""
         try:
             await compact(self._agent, self._session, CallbackHost(self._host.emit))
         except DenizenError as error:
@@ -446,7 +446,7 @@ class Brain:
             self._state.note(f"[Cycle] duration={seconds:.1f}s tool_calls={actor.acted}")
         await actor.pass_on()
         if outcome in {"llm_failed", "no_budget"}:
-            self._armed, self._rests_until = True, self._active_at + RETRIES
+            self._armed, self._rests_until = True, self._active_at + MODEL_RETRY_DELAY_S
         else:
             self._follow_up()
         self._show_status("ready" if self._settings.idle_wakeup_seconds else "waiting")
@@ -459,11 +459,11 @@ class Brain:
         if goes_on or not self._state.goal or self._state.is_done or self._only_by_timer:
             return
         self._own_cycles += 1
-        if self._own_cycles > OWN_CYCLES or self._idle_cycles > GOAL_ONLY + 1:
+        if self._own_cycles > MAX_OWN_CYCLES or self._idle_cycles > MAX_GOAL_ONLY_CYCLES + 1:
             return
         if self._is_for_world and self._used_up_world_cycles:
             return
-        if self._idle_cycles == GOAL_ONLY + 1:
+        if self._idle_cycles == MAX_GOAL_ONLY_CYCLES + 1:
             self._state.operator(NUDGE)
         self._armed = True
 

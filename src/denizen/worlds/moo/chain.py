@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from denizen.errors import ToolRefused
-from denizen.worlds.moo.listener import SLOW
+from denizen.worlds.moo.listener import STALLED_AFTER_SLOW_CYCLES
 from denizen.worlds.moo.server_text import ServerLine
 from denizen.worlds.moo.token_pages import (
     Chain,
@@ -26,14 +26,14 @@ from denizen.worlds.moo.token_pages import (
     write_page,
 )
 
-RESENDS: Final = 30.0
+RESEND_AFTER_S: Final = 30.0
 """Seconds until a page that didn't arrive is sent again."""
 GOAL: Final = (
     "You hold the token: do your part now. Then page {foreman} with “Token: {me} done.” and what the others need to "
     "know, and call done."
 )
 SURVEY: Final = "@survey here"
-"""What a worker sees first when the token has come: where it is, with the numbers of what is there."""
+"""The first command of a worker that gets the token: its room and the numbers of the things there."""
 CRITICAL: Final = "CRITICAL: page {foreman} with “Token: {me} done.” first. Only then call done."
 
 _MAIL: Final = re.compile(r"\[Mail\] (?:From (?P<sender>[^:]{1,60}): (?P<body>.*)|No new messages)", re.DOTALL)
@@ -43,7 +43,7 @@ _PRESENT: Final = re.compile(r"#\d+ \((?P<name>.{1,60})\) has connected\.")
 
 
 class TokenState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an agent knows of the token. A restart needs it; workers and the foreman use different parts of it.
+    """An agent's knowledge of the token, kept over restarts; workers and the foreman use different fields.
 
     `number` is that of the last pass; `is_away`: a page about it didn't arrive, or may not have. The foreman: `holder`
     is the worker who has the token, paged or heard of last at `paged_at` (POSIX seconds). A worker: it `holds` the
@@ -66,14 +66,14 @@ class ChainState(msgspec.Struct, frozen=True):
 
 
 class LineOrigin(msgspec.Struct, frozen=True):
-    """Where a line comes from: when it came (POSIX seconds), and the own `command` whose output it is, if any."""
+    """The origin of a line: its time (POSIX seconds), and the own `command` whose output it is, if any."""
 
     at: float
     command: str = ""
 
 
 class ChainActions(msgspec.Struct, frozen=True):
-    """What is to be done.
+    """Actions that follow from a line or a clock tick.
 
     `commands` are sent in order, once the new state is kept. `goal` and `plan` are what they are now (None: as before).
     `wakes`: think about it, whatever was done before. `hides`: the model doesn't see the line. `remembers` belongs into
@@ -95,7 +95,7 @@ Step = tuple[ChainState, ChainActions]
 
 
 def process_server_text(state: ChainState, line: ServerLine, origin: LineOrigin) -> Step:
-    """What a line changes. It is called with every line, own commands' output too, before the model sees it."""
+    """The step that a line causes. Called with every line, also of own commands' output, before the model sees it."""
     if mail := _MAIL.match(line.text):
         return state, _mail(mail, line, origin)
     if not state.chain.members:
@@ -150,7 +150,7 @@ def process_unsent(state: ChainState, command: str) -> ChainState:
 
 
 def check_stall(state: ChainState, at: float, *, since_written: float | None = None, slow_cycle: float = 0.0) -> Step:
-    """What is done, every 30 s, about a page that didn't arrive, and by the foreman about a worker it hears nothing of.
+    """The step of every 30 s: resend a page that didn't arrive; the foreman pages a worker that went silent.
 
     `since_written`: seconds since that worker wrote its log (None: nobody knows), `slow_cycle`: how long one of its
     slow cycles takes (p95). While it may still be in one, it isn't paged.
@@ -160,7 +160,9 @@ def check_stall(state: ChainState, at: float, *, since_written: float | None = N
         return _page_again(state, at)
     if not (chain.is_orchestrator and token.holder and chain.stall_seconds):
         return state, NOTHING
-    is_in_cycle = since_written is not None and since_written < max(chain.stall_seconds, SLOW * slow_cycle)
+    is_in_cycle = since_written is not None and since_written < max(
+        chain.stall_seconds, STALLED_AFTER_SLOW_CYCLES * slow_cycle
+    )
     if at - token.paged_at < chain.stall_seconds or is_in_cycle:
         return state, NOTHING
     alert = _page(state, token.holder, "stall")
@@ -176,7 +178,7 @@ def pass_on(state: ChainState) -> Step:
 
 
 def done_refusal(state: ChainState) -> str:
-    """Why a worker's work can't be done yet, as a goal that says what is missing; empty: it can."""
+    """The goal that names what is missing before a worker may be done; empty if nothing is."""
     chain = state.chain
     return CRITICAL.format(foreman=chain.foreman, me=chain.me) if chain.is_worker and state.token.holds else ""
 
@@ -226,7 +228,7 @@ def _other_line(state: ChainState, line: ServerLine, at: float) -> Step:
     present = _PRESENT.fullmatch(line.text)
     if not present or present["name"] != token.holder:
         return state, NOTHING
-    is_back = token.is_away and at - token.paged_at >= RESENDS
+    is_back = token.is_away and at - token.paged_at >= RESEND_AFTER_S
     return _page_again(state, at) if is_back else (_with(state, is_away=True), NOTHING)
 
 

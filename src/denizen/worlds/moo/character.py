@@ -1,4 +1,4 @@
-"""Who an agent is while it runs: its soul, what it learns, and the rules that answer lines for it."""
+"""A running agent's character: its soul, its lessons, and the rules that answer lines for it."""
 
 import re
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from denizen.worlds.moo.soul import SoulRule, compile_rule, patch_soul, read_sou
 from denizen.worlds.moo.speech import looks_spoken
 from denizen.worlds.moo.tools import NAMES
 
-RESTS: Final = 5.0
+RULE_PAUSE_S: Final = 5.0
 """Seconds in which a rule doesn't answer again."""
-MOST_ANSWERS: Final = 10
+MAX_ANSWERS_PER_MINUTE: Final = 10
 """Answers of all rules together in a minute."""
 
 _HARMLESS: Final = re.compile(r"(?:say|emote|whisper|page|look)\b[^;@]*")
@@ -23,7 +23,7 @@ _HARMLESS: Final = re.compile(r"(?:say|emote|whisper|page|look)\b[^;@]*")
 
 
 class Character:
-    """What an agent's directory says: its `soul` with the rules of `engagement`, and the `prior` run's last lines.
+    """An agent's directory, read: its `soul` with the rules of `engagement`, and the `prior` run's last lines.
 
     Raises ConfigError for a file that can't be read.
     """
@@ -42,9 +42,9 @@ class Character:
 
     @property
     def problems(self) -> Sequence[str]:
-        """What is wrong in its files and with the names of its tools, a sentence each."""
+        """Problems in its files and with the names of its tools, a sentence each."""
         unknown = ", ".join(name for name in self.tools if name not in NAMES)
-        tools = [f"There is no tool {unknown}; available: {', '.join(NAMES)}."] if unknown else []
+        tools = [f"Unknown tool {unknown}; available: {', '.join(NAMES)}."] if unknown else []
         return [*self.soul.problems, *tools]
 
     def learn(self, directive: str, text: str) -> str:
@@ -74,7 +74,7 @@ class Engagement:
         self._rules = [(compile_rule(rule.pattern), rule) for rule in rules]
 
     def answer(self, line: ServerLine, now: float) -> str:
-        """The command that answers a line which came at `now` (seconds); empty: none does."""
+        """The command that answers a line at `now` (seconds), or an empty string."""
         rule = next((rule for pattern, rule in self._rules if pattern.search(line.text[:500])), None)
         if rule is None:
             return ""
@@ -82,7 +82,10 @@ class Engagement:
         if may_be_said and not (rule.for_players or _HARMLESS.fullmatch(rule.command)):
             return ""
         self._times = [time for time in self._times if now - time < 60]
-        if now - self._answered.get(rule, now - RESTS) < RESTS or len(self._times) >= MOST_ANSWERS:
+        if (
+            now - self._answered.get(rule, now - RULE_PAUSE_S) < RULE_PAUSE_S
+            or len(self._times) >= MAX_ANSWERS_PER_MINUTE
+        ):
             return ""
         self._answered[rule] = now
         self._times.append(now)

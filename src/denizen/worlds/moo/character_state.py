@@ -25,11 +25,11 @@ from denizen.worlds.moo.session_values import CHAIN, GOAL, SUMMARY, SessionValue
 from denizen.worlds.moo.token_pages import Chain
 
 Speaker = Literal["world", "player", "self", "operator"]
-"""Who said a line."""
+"""The speakers of lines."""
 
 
 class CharacterState:
-    """What the loop and the tools of an agent share.
+    """The state that the loop and the tools of an agent share.
 
     `errands` are commands of the chain, `answers` those of rules; `is_awake`: a cycle is to begin, whatever was done
     before; `is_done`: the model has said so, and there is nothing to think about until it is woken.
@@ -52,7 +52,7 @@ class CharacterState:
 
     @property
     def goal(self) -> str:
-        """What it is about to do."""
+        """The current goal; empty if there is none."""
         return self.values.get(GOAL, str) or ""
 
     @property
@@ -70,11 +70,11 @@ class CharacterState:
         return text if len(text) <= most else f"{text[:most]} [cut: {most:,} of {len(text):,} characters]"
 
     def tell(self, kind: Kind, text: str) -> None:
-        """Tell whoever watches, and the log."""
+        """Send a line to the listener, which logs it."""
         self.listener.line(kind, text)
 
     def note(self, text: str) -> None:
-        """Tell them something about the agent itself."""
+        """Log a note about the agent itself."""
         self.tell("system", text)
 
     def operator(self, text: str) -> None:
@@ -107,7 +107,7 @@ class CharacterState:
         return actions
 
     async def set_goal(self, goal: str) -> None:
-        """Keep a goal; empty: there is none any more."""
+        """Set the goal; an empty one clears it."""
         if goal and goal != self.goal:
             self.tell("goal", f"[Goal] {goal}")
         await self.values.keep(GOAL, goal)
@@ -138,6 +138,6 @@ class CharacterState:
 
     @property
     def token_holder(self) -> str:
-        """Who holds the token, as far as this agent knows."""
+        """The token's holder, if this agent knows it."""
         token, chain = self.chain.token, self.chain.chain
         return token.holder if chain.is_orchestrator else chain.me if token.holds else ""

@@ -8,10 +8,10 @@ from typing import Protocol
 from denizen.runtime.clock import Clock
 from denizen.worlds.moo.server_text import CommandOutput, Room, ServerLine
 
-LAST = 8
+RECENT_COMMANDS = 8
 """Commands that are looked at for repetition."""
-SAME = 3
-"""How often one of them may be there."""
+MAX_REPEATS = 3
+"""The number of times that one of them is too often."""
 
 _MOVES = re.compile(
     r"(?i)(?:go|walk)\b|[nsewud]$|[ns][ew]$|(?:north|south)(?:east|west)?$|(?:east|west|up|down|out|home)$|@?teleport\b"
@@ -32,15 +32,15 @@ class WorldConnection(Protocol):
 
     @property
     def name(self) -> str:
-        """What others call the agent there; empty: the server didn't tell."""
+        """The agent's name there; empty if the server didn't send it."""
 
     @property
     def room(self) -> Room | None:
-        """Where the agent is, as far as the server told."""
+        """The agent's room, if the server sent it."""
 
     @property
     def lines(self) -> AsyncIterable[ServerLine]:
-        """What no command asked for, until the connection is over."""
+        """The lines that no command asked for, until the connection is over."""
 
     @property
     def names_talkers(self) -> bool:
@@ -62,7 +62,7 @@ class CommandSender:
         self._clock = clock
         self._interval = 1 / rate
         self._next_at = 0.0
-        self._last: deque[str] = deque(maxlen=LAST)
+        self._last: deque[str] = deque(maxlen=RECENT_COMMANDS)
 
     @property
     def is_connected(self) -> bool:
@@ -71,12 +71,12 @@ class CommandSender:
 
     @property
     def room(self) -> Room | None:
-        """Where the agent is, as far as it is known."""
+        """The agent's room, if it is known."""
         return self.world.room if self.world else None
 
     @property
     def names_talkers(self) -> bool:
-        """Whether what comes without a talker is nobody's words."""
+        """Whether a line without a talker wasn't said by anybody."""
         return self.world is not None and self.world.names_talkers
 
     async def send(self, command: str) -> CommandOutput:
@@ -96,7 +96,7 @@ class CommandSender:
         if _MOVES.match(command):
             return False
         self._last.append(command)
-        if self._last.count(command) < SAME:
+        if self._last.count(command) < MAX_REPEATS:
             return False
         self._last.clear()
         return True

@@ -20,12 +20,12 @@ from denizen.worlds.moo.telnet import Event, Option, PromptMark, Subnegotiation,
 from denizen.worlds.moo.token_pages import avatar
 from denizen.worlds.moo.transport import Server, ServerUnreachable, Stream, address_of, open_stream
 
-WRAPPED_AT = 80
+WRAP_COLUMNS = 80
 """Columns at which DjangoMOO wraps, whatever the window's size."""
-TRIES = 3
-"""How often the delimiters are set until they arrive."""
-_READ = 1 << 16
-_FAREWELL = 3.0
+MAX_SETUP_ATTEMPTS = 3
+"""The most attempts to set the delimiters."""
+_READ_BYTES = 1 << 16
+_QUIT_TIMEOUT_S = 3.0
 _CLOSED = "not sent, or not answered: the connection is closed"
 _STUCK = "not sent: the server hasn't answered the command before, so the connection is given up"
 _ASKED = "it asked something that only a person at a terminal can answer, and was cancelled"
@@ -60,7 +60,7 @@ class MooConnection:
         self.gmcp: dict[str, Any] = {}
         """The last value of each package."""
         self.status: dict[str, str] = {}
-        """What the server says of itself (MSSP)."""
+        """The server's own description (MSSP)."""
         self.is_lost = False
         self._stream, self._server, self._timing = stream, server, timing
         session = secrets.token_hex(4)
@@ -76,7 +76,7 @@ class MooConnection:
 
     @property
     def room(self) -> Room | None:
-        """Where we are, as far as the server told."""
+        """The agent's room, if the server sent it."""
         return self._attribution.room
 
     @property
@@ -86,7 +86,7 @@ class MooConnection:
 
     @property
     def name(self) -> str:
-        """The name that others see; the user's, where the server doesn't tell."""
+        """The name that others see; the user's name unless the server sends another."""
         return self._attribution.name
 
     async def request(self, command: str) -> CommandOutput:
@@ -134,7 +134,7 @@ class MooConnection:
                 limit = asyncio.timeout_at(self._next_due)
                 try:
                     async with limit:
-                        data = await self._stream.reader.read(_READ)
+                        data = await self._stream.reader.read(_READ_BYTES)
                 except Exception:  # noqa: BLE001 - cut off, the same as closed; asyncssh says that in errors of its own
                     if not limit.expired():
                         break
@@ -184,7 +184,7 @@ class MooConnection:
                 self._note(said.package, said.value)
 
     def _note(self, package: str, value: Any) -> None:
-        """Use what GMCP tells about us and others."""
+        """Take in GMCP values about the agent, its room and what others say."""
         if package == "Comm.Channel.Text" and (message := message_of(value)):
             self._attribution.message(message, self._now)
         elif package == "Char.Name" and isinstance(value, dict):
@@ -262,12 +262,12 @@ class MooConnection:
         """Have output framed. The settings take effect some time after their prompt: so until markers arrive."""
         markers, look = self._markers, CommandOutput("")
         settings = f"OUTPUTPREFIX {markers.start}; OUTPUTSUFFIX {markers.end}; PREFIX {markers.printed}"
-        for _ in range(TRIES):
+        for _ in range(MAX_SETUP_ATTEMPTS):
             await self.request(f"a11y quiet on; {settings}; SUFFIX {markers.printed_end}")
             self._reader.markers_seen.clear()
             look = await self.request("look")
             if look.problem or len(self._reader.markers_seen) == len(msgspec.structs.fields(Markers)):
-                self._attribution.frames, self._reader.columns = True, WRAPPED_AT
+                self._attribution.frames, self._reader.columns = True, WRAP_COLUMNS
                 self._attribution.proves |= Option.GMCP in self._negotiator.theirs
                 break
         return look
@@ -278,7 +278,7 @@ class MooConnection:
             return
         self._attribution.abandon()
         self._write(b"@quit\n")
-        await self._wait(lambda: self.is_lost, _FAREWELL)
+        await self._wait(lambda: self.is_lost, _QUIT_TIMEOUT_S)
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from denizen.worlds.moo.tool_actor import ToolActor
 
 
 class CycleHost:
-    """The turn's host: nobody is there to be asked."""
+    """The host of a cycle's turn: no person can be asked."""
 
     def __init__(self, actor: ToolActor, asks: Callable[[], None], tell: Callable[[str], None]) -> None:
         self._actor = actor

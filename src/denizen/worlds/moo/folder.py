@@ -20,8 +20,8 @@ from denizen.worlds.moo.settings import MooSettings
 from denizen.worlds.moo.token_pages import avatar
 
 SOUL, PATCH, SETTINGS, OLD_SETTINGS = "SOUL.md", "SOUL.patch.md", "denizen.toml", "settings.toml"
-ITS_OWN = ("model", "fallback_models", "moo")
-"""What an agent's denizen.toml may set though nobody trusts its directory."""
+UNTRUSTED_SETTINGS = ("model", "fallback_models", "moo")
+"""Settings that an agent's denizen.toml may change in a directory that isn't trusted."""
 
 _PROVIDERS = {"lm_studio": "lmstudio"}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -31,7 +31,7 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 class AgentFolder:
     """An agent's directory, read.
 
-    `loaded` is the whole configuration, `settings` its `[moo]`; `notices` are lines for whoever runs it.
+    `loaded` is the whole configuration, `settings` its `[moo]`; `notices` are lines for the operator.
     """
 
     path: Path
@@ -41,7 +41,7 @@ class AgentFolder:
 
     @property
     def name(self) -> str:
-        """What the agent is called: as its directory."""
+        """The agent's name: that of its directory."""
         return self.path.name
 
     @property
@@ -58,7 +58,7 @@ class AgentFolder:
 
     @property
     def password(self) -> str:
-        """The password to sign in with; empty: there is none."""
+        """The password to sign in with, or an empty string."""
         return self.settings.password or self.loaded.environ.get(self.settings.password_env, "")
 
 
@@ -76,12 +76,14 @@ def open_folder(
     """
     path = path.resolve()
     if not (path / SOUL).is_file():
-        raise ConfigError(f"{path} has no {SOUL}: no agent lives there. Make one: denizen moo init {path}")
+        raise ConfigError(f"{path} isn't an agent's directory: it has no {SOUL}. Make one: denizen moo init {path}")
     own = SettingsFile.read(path / SETTINGS).data
     old, notices = _read_old(SettingsFile.read(path / OLD_SETTINGS))
     moo = {key: value for key, value in old.pop("moo", {}).items() if key not in own.get("moo", {})}
     given = {key: value for key, value in old.items() if key not in own} | ({"moo": moo} if moo else {})
-    loaded = load(config, environ=environ, workspace=path, overrides={**given, **(overrides or {})}, always=ITS_OWN)
+    loaded = load(
+        config, environ=environ, workspace=path, overrides={**given, **(overrides or {})}, always=UNTRUSTED_SETTINGS
+    )
     settings = loaded.config.section("moo", MooSettings)
     if chain := loaded.environ.get("MOO_TOKEN_CHAIN"):
         settings = msgspec.structs.replace(settings, token_chain=[*filter(None, map(str.strip, chain.split(",")))])
@@ -91,7 +93,7 @@ def open_folder(
 
 
 def folder_of(group: Path, player: str) -> Path | None:
-    """The directory in a group's of the agent that plays as `player`; None: there is none that can be read."""
+    """The directory, in that of a group, of the agent that plays as `player`, or None."""
     for soul in sorted(group.glob(f"*/{SOUL}")):
         with suppress(ConfigError):
             moo, old = (SettingsFile.read(soul.parent / name).data for name in (SETTINGS, OLD_SETTINGS))
@@ -101,7 +103,7 @@ def folder_of(group: Path, player: str) -> Path | None:
 
 
 def _read_old(file: SettingsFile) -> tuple[dict[str, Any], list[str]]:
-    """What a settings.toml says in today's settings, and what whoever wrote it should know."""
+    """The settings.toml as current settings, and notices for its author."""
     moo: dict[str, Any] = {}
     found: dict[str, Any] = {"moo": moo} if file.data else {}
     notices: list[str] = []

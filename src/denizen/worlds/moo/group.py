@@ -21,14 +21,14 @@ from denizen.config.lock_file import holder_of
 from denizen.config.toml import SettingsFile
 from denizen.errors import ConfigError
 from denizen.worlds.moo.folder import AgentFolder, open_folder
-from denizen.worlds.moo.listener import SLOW, Status, Tally, slow_cycle
+from denizen.worlds.moo.listener import STALLED_AFTER_SLOW_CYCLES, Status, Tally, slow_cycle
 from denizen.worlds.moo.token_pages import avatar
 
 GROUP = "group.toml"
 
 
 class GroupSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who belongs to a group, and how it runs: `group.toml`."""
+    """The members of a group, and how it runs: `group.toml`."""
 
     agents: list[str] = []
     """The directories of its agents, in the folder."""
@@ -37,17 +37,17 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     foreman: str = "Foreman"
     """The player who begins the chain."""
     chain_secret: str = ""
-    """What the pages of the chain are signed with, best as a reference: `"${MOO_CHAIN_SECRET}"`."""
+    """The secret that signs the chain's pages, best as a reference: `"${MOO_CHAIN_SECRET}"`."""
     processes: Literal["one", "each"] = "one"
     """Whether the agents run in one process, or each in its own."""
     restarts: Annotated[int, msgspec.Meta(ge=0)] = 5
-    """How often in a row an agent that falls is started again."""
+    """Restarts in a row of an agent that fails."""
     stale_seconds: Annotated[float, msgspec.Meta(gt=0)] = 600.0
     """Seconds without a finished cycle after which an agent that isn't waiting counts as stale."""
 
 
 class AgentState(msgspec.Struct, frozen=True):
-    """How an agent of a group is. Times are POSIX seconds; `tally` is of all its runs since the group's start."""
+    """The state of an agent in a group. Times are POSIX seconds; `tally` sums its runs since the group's start."""
 
     life: Literal["starting", "playing", "fallen", "gave up", "stopped"] = "starting"
     since: float = 0.0
@@ -63,7 +63,7 @@ class AgentState(msgspec.Struct, frozen=True):
 
     def is_stale(self, now: float, seconds: float) -> bool:
         """Whether it has fallen, or finishes no cycle for that long and three slow ones, though it isn't waiting."""
-        is_late = self.cycle_age(now) > max(seconds, SLOW * slow_cycle(self.tally.seconds))
+        is_late = self.cycle_age(now) > max(seconds, STALLED_AFTER_SLOW_CYCLES * slow_cycle(self.tally.seconds))
         return self.life not in {"starting", "playing"} or (is_late and self.doing != "waiting")
 
 
@@ -82,7 +82,7 @@ class Group:
 
     @property
     def runner(self) -> int:
-        """The number of the process that runs it; 0: none does."""
+        """The id of the process that runs it; 0 if none does."""
         return holder_of(self.lock)
 
     def members(self, **options: Any) -> Sequence[AgentFolder]:
@@ -101,7 +101,7 @@ class Group:
         return dataclasses.replace(folder, settings=settings)
 
     def states(self) -> Mapping[str, AgentState]:
-        """How each agent is, or was when the group ran last. Raises ConfigError for a file that can't be read."""
+        """The state of each agent, now or when the group ran last. Raises ConfigError for a file that can't be read."""
         found: dict[str, AgentState] = {}
         for name in self.settings.agents:
             path = self.shared / f"{name}.json"
@@ -121,7 +121,7 @@ def open_group(path: Path, environ: Mapping[str, str] | None = None) -> Group:
     """Read the folder of a group. Raises ConfigError with a line for each mistake in its group.toml."""
     path = path.resolve()
     if not (path / GROUP).is_file():
-        raise ConfigError(f"{path} has no {GROUP}, which names its agents.")
+        raise ConfigError(f"{path} isn't a group: it has no {GROUP}, which lists its agents.")
     home = find_home(os.environ if environ is None else environ, Path.cwd())
     variables = {**read_dotenv(home), **(os.environ if environ is None else environ)}
     file = SettingsFile.read(path / GROUP)

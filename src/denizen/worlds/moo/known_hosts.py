@@ -22,7 +22,7 @@ def pinned_keys(home: Path, host: str, port: int) -> list[asyncssh.SSHKey]:
 
 
 class PinningClient(asyncssh.SSHClient):
-    """Accepts any key of a server of which none is known; `first` is then that key, `greeting` the server's banner."""
+    """Accepts any key of a new server and keeps it as `first`; `greeting` is the server's banner."""
 
     def __init__(self, is_new: bool) -> None:
         self._is_new = is_new
@@ -54,8 +54,8 @@ def pin(home: Path, host: str, port: int, key: asyncssh.SSHKey) -> None:
 
 
 def changed_key(home: Path, host: str, port: int) -> ConfigError:
-    """What to tell the user of a server that shows another key than before."""
+    """The error for a server that shows another key than before."""
     return ConfigError(
-        f"{host}:{port} shows another SSH key than the one in {home / NAME}. Someone may be posing as it. "
+        f"{host}:{port} shows another SSH key than the one in {home / NAME}. Another server may be posing as it. "
         f"If its owner has changed the key, remove the line of [{host}]:{port} from that file and start again."
     )

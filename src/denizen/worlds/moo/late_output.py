@@ -1,4 +1,4 @@
-"""What a command gives after its prompt: DjangoMOO hands on what is told apart from what is printed, often later."""
+"""Output that comes after a command's prompt: DjangoMOO sends messages separately from prints, often later."""
 
 import re
 from collections.abc import Sequence
@@ -29,25 +29,25 @@ _TELLS = re.compile(r"""say\b|"|emote\b|:|wh(?:isper)?\b""", re.IGNORECASE)
 _WHOLE = re.compile(r"You: |Huh\?|You can't go ")
 
 
-def what_follows(command: str, lines: Sequence[str]) -> Literal["", "awaited", "came"]:
-    """Whether what is known to follow such output is still awaited, or came; empty: nothing follows."""
+def follow_up_state(command: str, lines: Sequence[str]) -> Literal["", "awaited", "came"]:
+    """Whether the lines that follow such output are still awaited, or came; empty if nothing follows."""
     state: Literal["", "came"] = ""
     for follow in _FOLLOWS:
         for at, line in enumerate(lines if follow.verb.match(command) else ()):
             if found := follow.after.fullmatch(line):
                 names = {key: re.escape(text) for key, text in found.groupdict().items()}
-                if not _come(lines[at + 1 :], [expected.format(**names) for expected in follow.expected]):
+                if not _arrived(lines[at + 1 :], [expected.format(**names) for expected in follow.expected]):
                     return "awaited"
                 state = "came"
     return state
 
 
-def _come(lines: Sequence[str], expected: Sequence[str]) -> bool:
+def _arrived(lines: Sequence[str], expected: Sequence[str]) -> bool:
     """Whether lines that match are among them, in that order."""
     rest = iter(lines)
     return all(any(re.fullmatch(pattern, line) for line in rest) for pattern in expected)
 
 
-def is_whole(command: str, line: str) -> bool:
-    """Whether a line that was told is all that the command gives."""
+def is_complete(command: str, line: str) -> bool:
+    """Whether this line is the command's whole output."""
     return bool(_TELLS.match(command) or _WHOLE.match(line))

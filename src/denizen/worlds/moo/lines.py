@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from rich.cells import cell_len
 
-LONGEST = 1 << 16
+MAX_LINE_BYTES = 1 << 16
 """Bytes of a line; the rest of a longer one is the next."""
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]"
 )
-_EDITOR = b"\x1b[?2004h"
+_EDITOR_START = b"\x1b[?2004h"
 """Bracketed paste is turned on."""
 _DIGITS = re.compile(r"\d+")
-_SURE = 50
+_UNWRAPPED_BELOW_CELLS = 50
 """Cells of a line that is so short that it wasn't wrapped: hardly a word is longer than the rest."""
 
 
@@ -54,16 +54,16 @@ class LineReader:
 
     def feed(self, text: bytes) -> Iterator[Passage]:
         """The passages that are complete now."""
-        if b"\n" not in text and len(self._unfinished) + len(text) <= LONGEST:
+        if b"\n" not in text and len(self._unfinished) + len(text) <= MAX_LINE_BYTES:
             self._unfinished += text
             return
         *whole, rest = bytes(self._unfinished + text).split(b"\n")
         for line in whole:
-            for at in range(0, len(line) or 1, LONGEST):
-                yield from self._line(plain(line[at : at + LONGEST]))
-        while len(rest) > LONGEST:
-            yield from self._line(plain(rest[:LONGEST]))
-            rest = rest[LONGEST:]
+            for at in range(0, len(line) or 1, MAX_LINE_BYTES):
+                yield from self._line(plain(line[at : at + MAX_LINE_BYTES]))
+        while len(rest) > MAX_LINE_BYTES:
+            yield from self._line(plain(rest[:MAX_LINE_BYTES]))
+            rest = rest[MAX_LINE_BYTES:]
         self._unfinished = bytearray(rest)
 
     def prompt(self) -> Iterator[Passage]:
@@ -112,7 +112,7 @@ class LineReader:
     @property
     def holds_question(self) -> bool:
         """Whether the server draws a line editor: it asks something, and reads keys in place of a line."""
-        return _EDITOR in self._unfinished
+        return _EDITOR_START in self._unfinished
 
     @property
     def holds_text(self) -> bool:
@@ -153,7 +153,7 @@ class LineReader:
         if self._loose and not continues(self._loose[-1], line, self.columns):
             yield from self.settle()
         self._loose.append(line)
-        if not self.columns or cell_len(line) < _SURE:
+        if not self.columns or cell_len(line) < _UNWRAPPED_BELOW_CELLS:
             yield from self.settle()
 
     def _finish(self) -> Iterator[Passage]:

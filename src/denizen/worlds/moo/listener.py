@@ -1,4 +1,4 @@
-"""Whoever watches an agent of a text world: a screen, or a terminal with plain lines."""
+"""The listener of a character: a full screen, or a terminal with plain lines."""
 
 import math
 from collections import Counter
@@ -8,17 +8,17 @@ from typing import Literal, Protocol
 import msgspec
 
 Status = Literal["ready", "waiting", "sleeping", "thinking", "away"]
-"""What an agent is doing: it may act by itself, waits for a page, is about to be woken, asks its model, isn't there."""
+"""An agent's activity: free to act, waiting for a page, about to be woken, asking its model, not connected."""
 Kind = Literal["server", "server_error", "thought", "goal", "action", "system", "operator", "patch"]
-"""What a line is."""
-REMEMBERED = 100
+"""The kinds of lines."""
+MAX_DURATIONS = 100
 """Cycles of which a tally has the durations."""
-SLOW = 3
-"""How often the time of a slow cycle may pass before its agent counts as stalled, or stale."""
+STALLED_AFTER_SLOW_CYCLES = 3
+"""Multiples of a slow cycle's duration after which its agent counts as stalled, or stale."""
 
 
 def slow_cycle(seconds: Sequence[float]) -> float:
-    """How long 95 of 100 cycles took at most; of none: 0."""
+    """The 95th percentile of the durations; 0 without any."""
     return sorted(seconds)[math.ceil(len(seconds) * 0.95) - 1] if seconds else 0.0
 
 
@@ -40,7 +40,7 @@ class Tally(msgspec.Struct, frozen=True):
             {**self.outcomes, outcome: self.outcomes.get(outcome, 0) + 1},
             self.tokens + tokens,
             self.cost_usd + cost_usd,
-            [*self.seconds[1 - REMEMBERED :], seconds],
+            [*self.seconds[1 - MAX_DURATIONS :], seconds],
             at,
         )
 
@@ -50,13 +50,13 @@ class Tally(msgspec.Struct, frozen=True):
             Counter(self.outcomes) + Counter(later.outcomes),
             self.tokens + later.tokens,
             self.cost_usd + later.cost_usd,
-            [*self.seconds, *later.seconds][-REMEMBERED:],
+            [*self.seconds, *later.seconds][-MAX_DURATIONS:],
             later.ended_at or self.ended_at,
         )
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What an agent knows of itself: `token` is who holds the token, `tally` what this run has done and spent."""
+    """An agent's facts about itself: `token` is the token's holder, `tally` the work and cost of this run."""
 
     room: str = ""
     exits: Sequence[str] = ()

@@ -15,8 +15,8 @@ from denizen.worlds.moo.connection import connected
 from denizen.worlds.moo.folder import AgentFolder
 from denizen.worlds.moo.transport import Server, ServerUnreachable
 
-ATTEMPTS = 5
-"""How often an agent tries to sign in again."""
+MAX_ATTEMPTS = 5
+"""The most attempts to sign in again."""
 SIGN_INS = BackOff(5.0, 60.0)
 """The waits before these attempts."""
 T = TypeVar("T")
@@ -38,24 +38,24 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
         try:
             async with AsyncExitStack() as stack:
                 signing_in = stack.enter_async_context(connected(server, home, timing))
-                if connection := await unless(stop, signing_in):
+                if connection := await run_until_stopped(stop, signing_in):
                     failures = 0
                     brain.note(f"Signed in as {connection.name}.")
-                    await unless(stop, brain.play(connection))
+                    await run_until_stopped(stop, brain.play(connection))
             why = "The connection is lost."
         except ServerUnreachable as error:
-            if failures == ATTEMPTS:
+            if failures == MAX_ATTEMPTS:
                 raise
             why = str(error)
         if not stop.is_set():
             failures += 1
             wait = SIGN_INS.after(failures)
-            brain.note(f"{why} Attempt {failures} of {ATTEMPTS} to sign in again, in {wait:g} s.")
-            await unless(stop, clock.sleep(wait))
+            brain.note(f"{why} Attempt {failures} of {MAX_ATTEMPTS} to sign in again, in {wait:g} s.")
+            await run_until_stopped(stop, clock.sleep(wait))
     await brain.end()
 
 
-async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+async def run_until_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
     """Work until it is done, which gives its result, or it is to stop."""
     working, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:

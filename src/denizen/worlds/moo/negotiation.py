@@ -1,4 +1,4 @@
-"""Which telnet options are agreed to, and what they tell us (decisions, "Telnet options")."""
+"""Negotiates telnet options, and reads their values (decisions, "Telnet options")."""
 
 from importlib.metadata import version
 from typing import Any
@@ -24,9 +24,9 @@ COLUMNS, ROWS = 500, 50
 PACKAGES = ("Char 1", "Room 1", "Comm 1", "MSSP 1")
 
 _OURS = frozenset({Option.TTYPE, Option.NAWS, Option.CHARSET})
-"""What we do if asked."""
+"""Options that we turn on if asked."""
 _THEIRS = frozenset({Option.GMCP, Option.MSSP, Option.END_OF_RECORD, Option.CHARSET})
-"""What the server may do. Not suppress-go-ahead: its marks show where output ends; nor sound."""
+"""Options that the server may turn on. Not suppress-go-ahead: its marks show where output ends; nor sound."""
 _AFTER_PROMPT = frozenset({Option.END_OF_RECORD})
 """DjangoMOO sends no more GMCP after its first prompt until another option changes: this one is kept for that."""
 _IS, _SEND = b"\x00", b"\x01"
@@ -119,14 +119,14 @@ class Negotiator:
 
 
 def _first_words(option: int) -> bytes:
-    """What we say as soon as an option of ours is on."""
+    """The bytes to send once an option of ours is on."""
     if option == Option.NAWS:
         return subnegotiation(option, COLUMNS.to_bytes(2, "big") + ROWS.to_bytes(2, "big"))
     return subnegotiation(option, _REQUEST + b";UTF-8") if option == Option.CHARSET else b""
 
 
 def _first_demand(option: int) -> bytes:
-    """What we say as soon as an option of the server's is on."""
+    """The bytes to send once an option of the server's is on."""
     if option == Option.GMCP:
         return gmcp("Core.Hello", {"client": CLIENT, "version": version("denizen")}) + gmcp(
             "Core.Supports.Set", PACKAGES
@@ -149,6 +149,6 @@ def gmcp_said(said: Subnegotiation) -> Gmcp | None:
 
 
 def server_status(said: Subnegotiation) -> dict[str, str]:
-    """What an MSSP server says of itself, by variable; of several values the last."""
+    """An MSSP server's variables; the last of several values."""
     pairs = (part.partition(_VALUE) for part in said.data.split(_NAME)[1:])
     return {name.decode("latin-1"): value.rpartition(_VALUE)[2].decode("utf-8", "replace") for name, _, value in pairs}

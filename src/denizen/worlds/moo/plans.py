@@ -1,4 +1,4 @@
-"""What is still to be built or visited: plans that a model writes, that the world's answers yield, and that advance.
+"""Plans of rooms to build or visit: written by the model or read from the world's answers, and advanced.
 
 Decisions, "A plan is a file".
 """
@@ -48,7 +48,7 @@ def save_build_plan(folder: Path, text: str, at: datetime) -> None:
 
 
 def load_build_plan(folder: Path) -> list[str]:
-    """The rooms of the last build plan; none where there is none."""
+    """The rooms of the last build plan; empty without one."""
     plans = sorted((folder / BUILDS).glob(_PLANS))
     return room_names(_read(plans[-1])) if plans else []
 
@@ -59,13 +59,13 @@ def save_traversal_plan(folder: Path, plan: Sequence[str]) -> None:
 
 
 def load_traversal_plan(folder: Path) -> list[str] | None:
-    """The plan that was kept last; None: none was."""
+    """The plan that was saved last, or None."""
     path = folder / BUILDS / TRAVERSAL
     return _read(path).splitlines() if path.exists() else None
 
 
 def load_plan(folder: Path, *, visits: bool) -> list[str]:
-    """What the last run left to do; where the agent doesn't visit rooms on its own, only what it was to build.
+    """The rooms that the last run left; only those to build if the agent doesn't visit rooms on its own.
 
     Raises ConfigError for a plan that can't be read.
     """
@@ -88,7 +88,7 @@ def plan_after(plan: Sequence[str], output: CommandOutput, *, is_loaded: bool = 
 
 
 def built_room(line: str) -> str:
-    """The name of the room that was dug, burrowed or made, as a line of a command's output says; empty: none."""
+    """The room that a line of output reports as dug, burrowed or made, or an empty string."""
     found = _DUG.fullmatch(line.strip())
     return next(filter(None, found.groups()), "") if found else ""
 
@@ -106,17 +106,15 @@ def divined_rooms(lines: Sequence[str]) -> list[str]:
 
 
 def plan_problems(folder: Path) -> list[str]:
-    """What is wrong with the build plans of an agent's directory, a sentence each. Raises ConfigError."""
+    """Problems of the build plans in an agent's directory, a sentence each. Raises ConfigError."""
     plans = sorted((folder / BUILDS).glob(_PLANS))
-    return [
-        f"{BUILDS}/{path.name}: it names no rooms (`- name: ...`)." for path in plans if not room_names(_read(path))
-    ]
+    return [f"{BUILDS}/{path.name}: no rooms (`- name: ...`) in it." for path in plans if not room_names(_read(path))]
 
 
 class Plans:
     """The plan of an agent: kept in its session, where the model sees it, and in `builds/` for its next start.
 
-    `note` tells of what becomes of it; where the disk refuses, of that, and the agent goes on.
+    `note` logs its changes, and write errors, which don't stop the agent.
     """
 
     def __init__(self, folder: Path, values: SessionValues, note: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""Text of ours inside a command, so that the server's parser takes it as it is."""
+"""Quotes the agent's text inside a command, so that the server's parser takes it as it is."""
 
 import re
 
@@ -26,5 +26,5 @@ def quoted(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    r"""What someone wrote before it was made harmless: `\[x` is `[x` again."""
+    r"""The text before it was escaped: `\[x` is `[x` again."""
     return re.sub(r"(\\+)\[(?=[a-zA-Z#/@])", lambda found: "\\" * (len(found[1]) // 2) + "[", text)

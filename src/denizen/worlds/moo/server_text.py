@@ -1,4 +1,4 @@
-"""What a server says, once the bytes are read: the types that pass between the rooms of this world."""
+"""A server's text as data: the types that the modules of this world exchange."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class ServerLine(msgspec.Struct, frozen=True):
-    """A line that nobody's command asked for: text without markers, colours or wrapping.
+    """An unsolicited line: text without markers, colours or wrapping.
 
     `channel` (page, say, emote, whisper) and `talker` are GMCP's, and proven; empty where the server said nothing of
     it. What the text itself says of its sender proves nothing.
@@ -27,7 +27,7 @@ class ServerLine(msgspec.Struct, frozen=True):
 
 
 class CommandOutput(msgspec.Struct, frozen=True):
-    """What one command gave: its own lines, in order, those that come after the prompt included.
+    """The output of one command: its own lines in order, including those that come after the prompt.
 
     `problem` says why it is incomplete: a time-out, a lost connection; empty: it is whole.
     """
@@ -38,7 +38,7 @@ class CommandOutput(msgspec.Struct, frozen=True):
 
 
 class Room(msgspec.Struct, frozen=True):
-    """Where we are: its number without `#`, and its exits, direction → number, as far as the server told them."""
+    """The agent's room: its number without `#`, and its exits, direction → number, if the server sent them."""
 
     num: str
     name: str

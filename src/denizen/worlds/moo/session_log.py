@@ -1,4 +1,4 @@
-"""The logs of an agent's runs, a line for each thing that happened, and what they tell: the last lines, slow cycles.
+"""The logs of an agent's runs, a line per event, and their evaluation: the last lines, slow cycles.
 
 Decisions, "A character starts cold" and "Token chain".
 """
@@ -16,18 +16,18 @@ from denizen.text.special_tokens import scrub
 from denizen.worlds.moo.listener import CharacterListener, Facts, Kind, Status, slow_cycle
 
 LOGS: Final = "logs"
-LAST: Final = 40
+MAX_PRIOR_LINES: Final = 40
 """Lines of the last run that count."""
-CHARACTERS: Final = 120
+MAX_LINE_CHARS: Final = 120
 """Characters of each of them."""
-LARGEST: Final = 10_000_000
+MAX_LOG_BYTES: Final = 10_000_000
 """Bytes of a log after which a new one begins."""
 BUILT: Final = "[Plan] All planned rooms built."
 CALL_DONE: Final = "All planned rooms are built. There is nothing left to do: call done() now."
 _RESUMED: Final = frozenset({"action", "server", "goal", "thought", "server_error"})
 _OF_OTHERS: Final = frozenset({"server", "server_error", "operator"})
-_DAY: Final = 24 * 3600
-_TAIL: Final = 1_000_000
+_DAY_S: Final = 24 * 3600
+_TAIL_BYTES: Final = 1_000_000
 """Bytes of a log that are read, at its end."""
 _LINE: Final = re.compile(r"\[(?P<time>\d\d:\d\d:\d\d)\] \[(?P<kind>\w+)\] (?P<text>.*)")
 _CYCLE: Final = re.compile(r"\[Cycle\] duration=(?P<seconds>\d{1,9}\.\d)s ")
@@ -85,7 +85,9 @@ class SessionLog:
             self._append("".join(lines).encode(errors="replace"), at)
         except OSError as error:
             if not self._is_refused:
-                self._listener.line("system", f"{self._logs} can't be written: {error.strerror}. Nothing is logged.")
+                self._listener.line(
+                    "system", f"{self._logs} can't be written: {error.strerror}. Logging stops until it can."
+                )
             self._is_refused = True
         else:
             self._is_refused = False
@@ -100,19 +102,21 @@ class SessionLog:
                     path.unlink(missing_ok=True)
         with open(self._path, "ab", buffering=0, opener=_private) as file:
             file.write(data)
-            if file.tell() > LARGEST:
+            if file.tell() > MAX_LOG_BYTES:
                 self._path = None
 
 
 def read_prior_session(folder: Path) -> str:
-    """The last lines of the most recent log in the agent's directory; none where there is none, or it can't be read.
+    """The last lines of the most recent log in the agent's directory; empty if no log can be read.
 
     Where all planned rooms were built, they say to call done.
     """
     entries = [(kind, scrub(text)) for _, kind, text in _read_end(folder)[0]]
     if ("system", BUILT) in entries:
         return CALL_DONE
-    return "\n".join([f"[{kind}] {text[:CHARACTERS]}" for kind, text in entries if kind in _RESUMED][-LAST:])
+    return "\n".join(
+        [f"[{kind}] {text[:MAX_LINE_CHARS]}" for kind, text in entries if kind in _RESUMED][-MAX_PRIOR_LINES:]
+    )
 
 
 def cycle_age(folder: Path, now: float) -> CycleAge:
@@ -125,7 +129,7 @@ def cycle_age(folder: Path, now: float) -> CycleAge:
         float(found["seconds"]) for _, kind, text in entries if kind == "system" and (found := _CYCLE.match(text))
     ]
     return CycleAge(
-        since_acted=max(now - written_at, 0.0) + (_seconds(entries[-1][0]) - _seconds(own[-1])) % _DAY,
+        since_acted=max(now - written_at, 0.0) + (_seconds(entries[-1][0]) - _seconds(own[-1])) % _DAY_S,
         slow_cycle=slow_cycle(cycles),
     )
 
@@ -133,7 +137,7 @@ def cycle_age(folder: Path, now: float) -> CycleAge:
 def _read_end(folder: Path) -> tuple[Sequence[tuple[str, str, str]], float]:
     """Time, kind and text of the most recent log's last lines, and when it was written, in POSIX seconds.
 
-    Nothing where there is none, or it can't be read.
+    Empty if no log can be read.
     """
     path = max((folder / LOGS).glob("????-??-??T??-??-??.log"), default=None)
     if path is None:
@@ -141,7 +145,7 @@ def _read_end(folder: Path) -> tuple[Sequence[tuple[str, str, str]], float]:
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            file.seek(max(status.st_size - _TAIL, 0))
+            file.seek(max(status.st_size - _TAIL_BYTES, 0))
             lines = map(_LINE.fullmatch, file.read().decode("utf-8", "replace").splitlines())
     except OSError:
         return [], 0.0

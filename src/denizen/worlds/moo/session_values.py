@@ -30,7 +30,7 @@ class SessionValues:
         self._news.clear()
 
     def get(self, name: str, kind: type[T]) -> T | None:
-        """The value of that name; None where there is none of that kind."""
+        """The value of that name; None if it is missing or has another type."""
         self.read_on()
         entry = self._values.get(name)
         return entry.read(kind) if entry else None

@@ -9,10 +9,10 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an agent plays, when it thinks, and how it acts."""
+    """The world that an agent plays in, when it thinks, and how it acts."""
 
     transport: Literal["ssh", "telnet", "telnets"] = "ssh"
-    """How the server is reached; `telnets` is telnet over TLS."""
+    """The transport; `telnets` is telnet over TLS."""
     host: str = "localhost"
     """The server's name or address."""
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 8022
@@ -30,16 +30,16 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     login: tuple[str, ...] = ("connect {user} {password}",)
     """Lines that sign in over telnet, and over SSH where the welcome asks for one."""
     command_timeout: Annotated[float, msgspec.Meta(gt=0)] = 40.0
-    """Seconds that the output of one command is waited for."""
+    """The longest wait for the output of one command, in seconds."""
     command_rate_per_second: Annotated[float, msgspec.Meta(gt=0)] = 4.0
     """The most commands that are sent in a second."""
     acting: Literal["", "queued", "awaited"] = ""
     """How calls run: `awaited`, each call waits for its output, which the model sees before the next; `queued`, calls
     are sent one by one after the cycle, when the world is quiet. Empty: `awaited` where the model has native calls."""
     tools: list[str] = []
-    """Tools that the agent has besides those of its SOUL.md; with none named in either, it has all."""
+    """Tools besides those named in SOUL.md; if neither names any, all tools."""
     tool_calls_per_cycle: _Count = 40
-    """Calls of one cycle; then it ends, and a token that the agent holds is passed on."""
+    """The most calls in one cycle; then it ends, and passes on a token that the agent holds."""
     memory_window_lines: Annotated[int, msgspec.Meta(ge=20)] = 60
     """Lines of the world that the model sees; the older half is summarised ten lines before they are full."""
     memory_window_tokens: Annotated[int, msgspec.Meta(ge=500)] = 8_000
@@ -47,29 +47,29 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     line_characters: Annotated[int, msgspec.Meta(ge=80)] = 4_000
     """Characters of a line of the world that the model sees."""
     world_cycles_per_hour: _Count = 60
-    """Cycles in an hour that lines of the world cause; then only the timer, the operator and the token begin one."""
+    """The most cycles in an hour that the world's lines start; then only the timer, the operator and the token do."""
     session_usd: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """US dollars after which the character thinks no more, for good; 0: only `budget.day_usd` counts."""
+    """US dollars after which the character stops thinking, for good; 0: only `budget.day_usd` counts."""
     clear_window_on_wakeup: bool = True
     """The window is emptied when the timer wakes the agent."""
     idle_wakeup_seconds: _Seconds = 60.0
-    """Seconds of quiet after which the agent is woken; 0: never, only pages and its goal make it think."""
+    """Seconds of quiet after which the agent is woken; 0: never, only pages and its goal start a cycle."""
     timer_only: bool = False
-    """Only the timer makes it think; what the world shows is recorded."""
+    """Only the timer starts a cycle; the world's lines are recorded."""
     stall_timeout_seconds: _Seconds = 0.0
-    """Seconds after which whoever holds the token is paged again; 0: nobody is."""
+    """Seconds after which the token's holder is paged again; 0: never."""
     token_chain: list[str] = []
     """The workers that pass the token on, in order; `MOO_TOKEN_CHAIN` (names between commas) overrides it."""
     foreman: str = "Foreman"
-    """The player who begins the chain and is told when a part is done."""
+    """The player who begins the chain and gets the done pages."""
     chain_secret: str = ""
-    """What the pages of a chain are signed with, for servers that don't prove who sent one."""
+    """The secret that signs a chain's pages, for servers that don't prove who sent one."""
     use_baseline: bool = True
     """`baseline.md` next to the agent's directory comes before its own context."""
     max_tokens: _Count = 2048
     """Tokens of one answer."""
     structured_output_retries: Annotated[int, msgspec.Meta(ge=0)] = 2
-    """How often the model is asked again in a cycle after a reply that can't be carried out."""
+    """Retries in a cycle after a reply that can't be carried out."""
     temperature: float | None = None
     """Sent to the provider as it is, like the next four; not sent unless set."""
     top_p: float | None = None
@@ -83,7 +83,7 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """What of it goes to the provider with each request."""
+        """The sampling options that go to the provider with each request."""
         given = {name: getattr(self, name) for name in ("temperature", "top_p", "top_k", "min_p", "repeat_penalty")}
         found = {name: value for name, value in given.items() if value is not None}
         local = {name: found.pop(name) for name in ("min_p", "repeat_penalty") if name in found}

@@ -1,4 +1,4 @@
-"""What servers say when a player signs in: whether they ask for a line, and whether they refuse."""
+"""Servers' replies to a sign-in: whether they ask for a line, and whether they refuse."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def asks_for(login: Sequence[str], lines: Sequence[str]) -> bool:
 
 
 def refusal(server: Server, lines: Sequence[str]) -> DenizenError | None:
-    """What ended the sign-in, by what the server answered to the lines that sign in; None: it let us in.
+    """The error that ended the sign-in, read from the server's answers; None if it let us in.
 
     ServerUnreachable where another try may succeed, else ConfigError.
     """

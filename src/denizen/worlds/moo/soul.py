@@ -1,4 +1,4 @@
-"""Who a character is: SOUL.md, what it has learned since (SOUL.patch.md), and what it shares with others (baseline.md).
+"""A character's soul: SOUL.md, its own additions (SOUL.patch.md), and the part it shares (baseline.md).
 
 Decisions, "A soul is two files".
 """
@@ -19,9 +19,9 @@ from denizen.worlds.moo.quoting import one_line
 
 BASELINE: Final = "baseline.md"
 RULES, VERBS, LESSONS = "Rules of Engagement", "Verb Mapping", "Lessons Learned"
-MOST_LINKED: Final = 40_000
+MAX_LINKED_CHARS: Final = 40_000
 """Characters that links may lead to, all together."""
-MOST_LEARNED: Final = 40_000
+MAX_LEARNED_CHARS: Final = 40_000
 """Characters of what was learned, which is part of every prompt."""
 
 _SECTIONS: Final = ("Name", "Mission", "Persona", "Context", "Tools", RULES, VERBS, "Response Format", LESSONS)
@@ -30,9 +30,9 @@ _HEADING: Final = re.compile(r"(?P<level>#{1,2})\s+(?P<title>\S.*?)\s*#*\s*")
 _ITEM: Final = re.compile(r"\s*[-*]\s+(?P<mark>!)?\s*(?P<text>\S.*)")
 _ARROW: Final = re.compile(r"(?:`(?P<code>[^`]+)`|(?P<plain>.+?))\s*(?:->|→)\s*(?P<command>\S.*)")
 _LINK: Final = re.compile(r"\[[^\[\]\n]{0,200}\]\((?P<path>[^()\s]{1,300}\.(?:md|txt))\)")
-_RULE_MEMORY: Final = 1 << 20
+_MAX_RULE_BYTES: Final = 1 << 20
 """Bytes that a compiled rule may take."""
-_ORDINARY: Final = ("The fog lifts.", "Tinker waves", "You leave #59 (Site Hut).", "quiet on", "12 coins", "???")
+_UNRELATED_LINES: Final = ("The fog lifts.", "Tinker waves", "You leave #59 (Site Hut).", "quiet on", "12 coins", "???")
 """Lines that have nothing in common: a rule that matches nearly all of them matches everything."""
 
 
@@ -44,7 +44,7 @@ class CompiledRule(Protocol):
 
 
 class SoulRule(msgspec.Struct, frozen=True):
-    """What a line is answered with, before the model sees it; `for_players`: with any command, whoever said it."""
+    """An automatic answer to a line; `for_players`: also for lines that players may have said."""
 
     pattern: str
     command: str
@@ -121,8 +121,8 @@ def patch_soul(folder: Path, name: str, text: str) -> str:
     whole = _read(folder / PATCH)
     if f"- {line}" in whole.splitlines():
         return f"Known already: {line}"
-    if len(whole) + len(line) > MOST_LEARNED:
-        return f"Not learned: {PATCH} has {len(whole):,} characters, and may have {MOST_LEARNED:,}: {line}"
+    if len(whole) + len(line) > MAX_LEARNED_CHARS:
+        return f"Not learned: {PATCH} has {len(whole):,} characters, and may have {MAX_LEARNED_CHARS:,}: {line}"
     head, heading, rest = f"\n{whole}".partition(f"\n## {section}\n")
     if heading:
         body, following, tail = rest.partition("\n## ")
@@ -143,7 +143,7 @@ def compile_rule(pattern: str) -> CompiledRule:
     except ImportError as error:
         raise ConfigError(f"Rules need the package google-re2: {how_to_install('moo')}") from error
     options = re2.Options()
-    options.log_errors, options.max_mem = False, _RULE_MEMORY
+    options.log_errors, options.max_mem = False, _MAX_RULE_BYTES
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
@@ -157,7 +157,10 @@ def rule_problem(pattern: str) -> str:
         compiled = compile_rule(pattern)
     except ConfigError as error:
         return str(error)
-    if compiled.search("") or sum(compiled.search(line) is not None for line in _ORDINARY) >= len(_ORDINARY) - 1:
+    if (
+        compiled.search("")
+        or sum(compiled.search(line) is not None for line in _UNRELATED_LINES) >= len(_UNRELATED_LINES) - 1
+    ):
         return f"`{pattern}` matches everything"
     return ""
 
@@ -214,7 +217,7 @@ class _Links:
         is_group = any((group / name).is_file() for name in (BASELINE, GROUP))
         self._folder = (group if is_group else folder).resolve()
         self._problems = problems
-        self._left = MOST_LINKED
+        self._left = MAX_LINKED_CHARS
 
     def followed(self, name: str, base: Path, text: str) -> str:
         """The text of a file in `base` with what its links lead to in their place."""
@@ -230,7 +233,9 @@ class _Links:
             except ConfigError as error:
                 return self._leave(link, str(error))
             if len(linked) > self._left:
-                return self._leave(link, f"{name}: {link['path']} isn't read: more than {MOST_LINKED:,} characters.")
+                return self._leave(
+                    link, f"{name}: {link['path']} isn't read: more than {MAX_LINKED_CHARS:,} characters."
+                )
             self._left -= len(linked)
             return linked
 

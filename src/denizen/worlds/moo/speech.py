@@ -22,14 +22,14 @@ _PRESENCE = re.compile(rf"{_CONNECTED.pattern}|(?P<names>[^()]{{1,200}}) (?:is|a
 
 
 class SpokenMessage(msgspec.Struct, frozen=True):
-    """Something said, as GMCP tells it: whole, and from its true talker."""
+    """A spoken message as GMCP sends it: whole, and from its true talker."""
 
     channel: str
     talker: str
     text: str
 
     def line(self, shown: str = "") -> ServerLine:
-        """What it is as a line; where its text is all that was `shown`, and names the talker, as that."""
+        """The message as a line; as it was `shown` if that is all of its text and names the talker."""
         is_whole = _letters(shown) == _letters(self.text) and self._begins(shown)
         form = "{text}" if is_whole else _SPOKEN.get(self.channel, "{talker}: {text}")
         return ServerLine(form.format(talker=self.talker, text=self.text), self.channel, self.talker)
@@ -58,7 +58,7 @@ class SpokenMessage(msgspec.Struct, frozen=True):
 
 
 def message_of(value: Any) -> SpokenMessage | None:
-    """The message in a value of Comm.Channel.Text; None: there is none."""
+    """The message in a value of Comm.Channel.Text, or None."""
     if not isinstance(value, dict):
         return None
     fields = (value.get("channel"), value.get("talker"), value.get("text"))
@@ -78,13 +78,13 @@ def is_page(line: ServerLine) -> bool:
     return line.channel == "page" or (not line.channel and _PAGE.match(line.text) is not None)
 
 
-def connection_news(line: str) -> bool:
-    """Whether the line tells that someone came or went."""
+def is_connection_notice(line: str) -> bool:
+    """Whether the line reports that someone connected or disconnected."""
     return bool(_CONNECTED.match(line))
 
 
-def people(line: str) -> set[str]:
-    """The names in a line that tells who came, went, or is here."""
+def names_in(line: str) -> set[str]:
+    """The names in a line that reports who came, went, or is here."""
     found = _PRESENCE.match(line)
     if not found:
         return set()

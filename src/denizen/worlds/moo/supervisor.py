@@ -11,14 +11,14 @@ from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.moo.folder import AgentFolder
 from denizen.worlds.moo.group import AgentState, Group
 from denizen.worlds.moo.listener import CharacterListener, Facts, Kind, Status, Tally
-from denizen.worlds.moo.live import unless
+from denizen.worlds.moo.live import run_until_stopped
 from denizen.worlds.moo.token_pages import avatar
 
 RESTARTS = BackOff(5.0, 300.0)
 """The waits before an agent that fell is started again."""
-SOUND = 600.0
+HEALTHY_AFTER_S = 600.0
 """Seconds that an agent must have played for its earlier falls not to count."""
-NOT_HERE = "It isn't playing: nobody heard that."
+NOT_PLAYING = "It isn't playing: the instruction is dropped."
 
 
 class Seat:
@@ -38,7 +38,7 @@ class Seat:
 
     def rest(self) -> None:
         """Nobody plays here now."""
-        self.instruct: Callable[[str], None] = lambda _: self.line("system", NOT_HERE)
+        self.instruct: Callable[[str], None] = lambda _: self.line("system", NOT_PLAYING)
         self._before = self.state.tally
 
     def change(self, **changes: object) -> None:
@@ -76,13 +76,13 @@ Play = Callable[[Seat], Awaitable[None]]
 async def supervise(seats: Sequence[Seat], play: Play, clock: Clock, stop: asyncio.Event) -> None:
     """Let all play until they are to stop, or have given up.
 
-    Whoever passes the token begins when those of its chain have settled, so that its first page finds them there.
+    The agent that passes the token begins once its chain has settled, so that its first page reaches them.
     """
 
     async def begin(seat: Seat) -> None:
         seat.change(life="starting")
         for each in _awaited(seat, seats):
-            await unless(stop, each.settled.wait())
+            await run_until_stopped(stop, each.settled.wait())
         await _keep_playing(seat, play, clock, stop)
 
     async with asyncio.TaskGroup() as tasks:
@@ -108,7 +108,7 @@ async def _keep_playing(seat: Seat, play: Play, clock: Clock, stop: asyncio.Even
         seat.settled.set()
         if stop.is_set():
             break
-        falls = 1 if clock.monotonic() - began >= SOUND else falls + 1
+        falls = 1 if clock.monotonic() - began >= HEALTHY_AFTER_S else falls + 1
         if falls > most or not may_restart:
             seat.line("server_error", f"{why} It isn't started again.")
             seat.change(life="gave up", problem=why, token="")
@@ -116,7 +116,7 @@ async def _keep_playing(seat: Seat, play: Play, clock: Clock, stop: asyncio.Even
         wait = RESTARTS.after(falls)
         seat.line("server_error", f"{why} Restart {falls} of {most} in {wait:g} s.")
         seat.change(life="fallen", problem=why, token="", restarts=seat.state.restarts + 1)
-        await unless(stop, clock.sleep(wait))
+        await run_until_stopped(stop, clock.sleep(wait))
     seat.change(life="stopped", doing="away", token="")
 
 

@@ -6,12 +6,12 @@ from enum import IntEnum
 import msgspec
 
 IAC = 255
-MOST = 1 << 20
+MAX_SUBNEGOTIATION_BYTES = 1 << 20
 """Bytes of a subnegotiation; a longer one is dropped."""
 
 
 class Verb(IntEnum):
-    """What a command of two or three bytes asks or says."""
+    """The verbs of two- and three-byte commands."""
 
     EOR = 239
     SE = 240
@@ -52,7 +52,7 @@ class OptionRequest(msgspec.Struct, frozen=True):
 
 
 class Subnegotiation(msgspec.Struct, frozen=True):
-    """What an option has to say, unescaped."""
+    """The content of a subnegotiation, unescaped."""
 
     option: int
     data: bytes
@@ -86,7 +86,7 @@ class TelnetParser:
                     yield event
             at = end
         del held[:at]
-        if len(held) > MOST + 1:
+        if len(held) > MAX_SUBNEGOTIATION_BYTES + 1:
             del held[3:-1]  # its last byte may be half of its end
             self._too_long, self._searched = True, 0
 
@@ -112,7 +112,7 @@ class TelnetParser:
                 mark += 2
                 continue
             body = bytes(held[at + 2 : mark]).replace(b"\xff\xff", b"\xff")
-            whole = held[mark + 1] == Verb.SE and body and mark - at <= MOST and not self._too_long
+            whole = held[mark + 1] == Verb.SE and body and mark - at <= MAX_SUBNEGOTIATION_BYTES and not self._too_long
             self._searched, self._too_long = 0, False
             # cut off by another command: that one counts
             end = mark + 2 if held[mark + 1] == Verb.SE else mark
@@ -127,5 +127,5 @@ def request(verb: Verb, option: int) -> bytes:
 
 
 def subnegotiation(option: int, data: bytes) -> bytes:
-    """What an option has to say, as bytes."""
+    """A subnegotiation as bytes."""
     return bytes([IAC, Verb.SB, option]) + data.replace(b"\xff", b"\xff\xff") + bytes([IAC, Verb.SE])

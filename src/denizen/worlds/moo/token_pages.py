@@ -15,7 +15,7 @@ from denizen.worlds.moo.quoting import quoted
 from denizen.worlds.moo.server_text import ServerLine
 
 Kind = Literal["go", "start", "done", "reconnected", "stall"]
-"""What a page says: the first two give the token, `stall` asks for it."""
+"""The kinds of pages: the first two give the token, `stall` asks for it."""
 
 _TOKEN: Final = re.compile(
     r"\btoken:\s{0,9}(?P<name>[^:()\n]{1,60}?)\s{1,9}(?P<kind>go|start|done|reconnected)\b", re.IGNORECASE
@@ -62,7 +62,7 @@ class Chain(msgspec.Struct, frozen=True):
 
     @property
     def is_orchestrator(self) -> bool:
-        """Whether this agent passes the token: there is a chain, and it is no part of it."""
+        """Whether this agent passes the token: a chain is configured, and the agent isn't a member."""
         return bool(self.members) and not self.is_worker
 
 
@@ -81,7 +81,7 @@ class TokenPage(msgspec.Struct, frozen=True):
 
 
 def read_page(text: str) -> TokenPage | None:
-    """What a text says of the token; None: nothing."""
+    """The token page in a text; None if it isn't one."""
     text = _UNSEEN.sub("", text)
     found = _TOKEN.search(text)
     if found is None and not _STALL.search(text):
@@ -125,7 +125,7 @@ def write_page(chain: Chain, to: str, kind: Kind, number: int, text: str = "") -
 
 
 def read_command(command: str) -> tuple[str, str] | None:
-    """Whom a command pages, and with which words; None: nobody. What isn't a page from its start on is one to ""."""
+    """The receiver and the words of a page command, or None. A page inside a longer command has the receiver ""."""
     page = _PAGE.search(command.strip())
     if page is None:
         return None

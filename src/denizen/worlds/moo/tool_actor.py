@@ -35,7 +35,7 @@ class ToolActor:
     def begin_cycle(self) -> None:
         """Begin to count; what is still queued is dropped, as the model thinks anew."""
         if self.script:
-            self._state.note(f"Not sent any more: {' | '.join(self.script)}")
+            self._state.note(f"Dropped from the queue: {' | '.join(self.script)}")
             self.script.clear()
         self.acted = 0
         self.is_over = False
@@ -69,7 +69,7 @@ class ToolActor:
             self.is_over |= self._asked_again > self._settings.structured_output_retries
 
     async def complaint(self, text: str) -> str:
-        """What is wrong with a reply that would end the cycle; empty: nothing is."""
+        """The complaint about a reply that would end the cycle; empty if it is fine."""
         intent = self._state.session_state.read_reply()
         may_ask = self._asked_again < self._settings.structured_output_retries
         if text.strip() or intent.calls or intent.directives or not may_ask:
@@ -96,7 +96,7 @@ class ToolActor:
         return self.result("queued")
 
     def result(self, text: str, *, is_error: bool = False) -> ToolResult:
-        """What a call gives, which ends the cycle where commands are queued."""
+        """The result of a call, which ends the cycle if commands are queued."""
         return ToolResult("", "", [Text(text)], is_error=is_error, ends_turn=not self.awaits)
 
     async def finish(self, summary: str) -> ToolResult:
@@ -158,7 +158,7 @@ class ToolActor:
         return await self.send(command, in_result=in_result)
 
     async def send(self, command: str, *, in_result: bool = False) -> CommandOutput:
-        """Send a command; its output, as far as the model may see it."""
+        """Send a command; returns the output that the model may see."""
         state = self._state
         state.tell("action", command)
         state.see(command, "self", in_result=in_result)

@@ -1,4 +1,4 @@
-"""What a model can do in a world: each tool makes commands of typed arguments, and its actor carries them out.
+"""The tools of a text world: each turns typed arguments into commands, and its actor carries them out.
 
 The table of facts ("BUILDER_TOOLS") says which. A tool here is a function from arguments to commands; its docstring is
 what the model reads.
@@ -16,7 +16,7 @@ from denizen.ports import Tool, Traits
 from denizen.tools.function import tool
 from denizen.worlds.moo.quoting import one_line, quoted
 
-ALWAYS: Final = ("raw", "respond", "done", "todo")
+ALWAYS_OFFERED: Final = ("raw", "respond", "done", "todo")
 """The tools that no whitelist takes away."""
 NUDGES: Final = (
     "Noted. Nobody in the world hears this.",
@@ -35,7 +35,7 @@ _BOOK: Final = '"The Survey Book"'
 
 
 class Actor(Protocol):
-    """Whoever carries out what tools ask for: now, or when the world is quiet."""
+    """Carries out the commands of tools: now, or when the world is quiet."""
 
     async def act(self, commands: Sequence[str]) -> ToolResult:
         """Send the commands, in order."""
@@ -241,7 +241,7 @@ _BUILDER: Final[Sequence[Callable[..., list[str]]]] = (
     *(open, close, drop, put, take, show, survey, exits, rooms, divine, page, send_report),
     *(post_board, read_board, write_book, read_book, clear_topic, raw),
 )
-NAMES: Final = (*(each.__name__ for each in _BUILDER), *ALWAYS[1:])
+NAMES: Final = (*(each.__name__ for each in _BUILDER), *ALWAYS_OFFERED[1:])
 """The tools that there are."""
 
 
@@ -260,7 +260,7 @@ def builder_tools(actor: Actor, names: Sequence[str] = ()) -> list[Tool]:
         return tool(traits=Traits.UNTRUSTED)(run)
 
     async def respond(text: str) -> ToolResult:
-        """Think aloud, where there is nothing to do."""
+        """Think aloud when there is nothing to do."""
         nonlocal talks
         talks += 1
         return ToolResult("", "", [Text(NUDGES[min(talks, len(NUDGES)) - 1])], ends_turn=talks == 1)
@@ -273,6 +273,6 @@ def builder_tools(actor: Actor, names: Sequence[str] = ()) -> list[Tool]:
         """Keep a list of what is still to be done; it replaces the one before, and you always see it."""
         return await actor.keep_todo(items)
 
-    wanted = {*names, *ALWAYS} if names else {*NAMES}
+    wanted = {*names, *ALWAYS_OFFERED} if names else {*NAMES}
     made: list[Tool] = [acting(each) for each in _BUILDER if each.__name__ in wanted]
     return [*made, tool(respond), tool(done), tool(todo)]

@@ -13,11 +13,11 @@ from denizen.config.extras import how_to_install
 from denizen.errors import ConfigError, DenizenError
 from denizen.worlds.moo.quoting import one_line
 
-KEEP_ALIVE, KEEP_ALIVE_MOST = 15, 3
+KEEP_ALIVE_S, MAX_UNANSWERED_KEEP_ALIVES = 15, 3
 """Seconds between two signs of life over SSH, and how many may have no answer."""
 TERM = "xterm-256-basic"
 """The terminal for which DjangoMOO writes plain lines with telnet commands."""
-_CONNECT_TIMEOUT = 30.0
+_CONNECT_TIMEOUT_S = 30.0
 _TRUST = "If you trust that server, name the file with its certificate, or its authority's, in SSL_CERT_FILE."
 
 
@@ -74,7 +74,7 @@ async def open_stream(server: Server, home: Path) -> AsyncGenerator[Stream]:
         return
     tls = ssl.create_default_context() if server.transport == "telnets" else None
     try:
-        async with asyncio.timeout(_CONNECT_TIMEOUT):
+        async with asyncio.timeout(_CONNECT_TIMEOUT_S):
             reader, writer = await asyncio.open_connection(server.host, server.port, ssl=tls)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message.rstrip(".")
@@ -102,7 +102,7 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
     except (OSError, asyncssh.KeyImportError) as error:
         raise ConfigError(f"{server.key_file} isn't a private key that can be used: {error}.") from error
     try:
-        async with asyncio.timeout(_CONNECT_TIMEOUT):
+        async with asyncio.timeout(_CONNECT_TIMEOUT_S):
             connection = await asyncssh.connect(
                 server.host,
                 server.port,
@@ -113,8 +113,8 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
                 client_factory=lambda: client,
                 agent_path=None,
                 config=None,
-                keepalive_interval=KEEP_ALIVE,
-                keepalive_count_max=KEEP_ALIVE_MOST,
+                keepalive_interval=KEEP_ALIVE_S,
+                keepalive_count_max=MAX_UNANSWERED_KEEP_ALIVES,
             )
     except asyncssh.PermissionDenied as error:
         raise refused(server, client.greeting.strip()) from error
@@ -126,7 +126,7 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
         if client.first:
             pin(home, server.host, server.port, client.first)
         try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT):
+            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 writer, reader, _ = await connection.open_session(term_type=TERM, term_size=(80, 24), encoding=None)
         except (OSError, asyncssh.Error) as error:
             raise _unreachable(server, error) from error
@@ -134,7 +134,7 @@ async def _ssh(server: Server, home: Path) -> AsyncGenerator[Stream]:
 
 
 def refused(server: Server, words: str) -> ConfigError:
-    """What to tell the user of a server that doesn't let the player in, in the server's own words where it has some."""
+    """The error for a server that doesn't let the player in, in the server's own words if there are any."""
     said = f": “{one_line(words)}”" if words else "."
     return ConfigError(f"{address_of(server)} refused to sign {server.user} in{said} Check the user and password.")
 
