@@ -197,7 +197,7 @@ async def test_stream_that_breaks_off_may_be_the_network(
     breaks(loopback_openai)
     words = await told(loopback_openai.base_url, "ollama:qwen3")
     assert words.endswith(
-        "; see that the server runs, and its log; where it listens is set by providers.ollama.base_url"
+        "; check that the server runs, and its log; providers.ollama.base_url sets its address"
     )
 
 

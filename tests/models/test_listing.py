@@ -112,7 +112,7 @@ async def test_a_list_without_models_is_a_failure(loopback_openai: LoopbackOpenA
 async def test_a_refusal_and_a_server_that_is_not_there_are_failures(loopback_openai: LoopbackOpenAI) -> None:
     with pytest.raises(ModelError, match="HTTP 404"):
         await listed("openai", loopback_openai.base_url)
-    with pytest.raises(ModelError, match="openai: nothing listens"):
+    with pytest.raises(ModelError, match="openai: no server listens"):
         await listed("openai", "http://127.0.0.1:9/v1")
     with pytest.raises((ModelError, ConfigError)):
         await listed("openai", "not an address")

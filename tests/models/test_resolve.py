@@ -96,13 +96,13 @@ def test_model_without_a_provider_is_answered_with_how_to_name_one() -> None:
 
 def test_missing_key_is_reported_with_the_variable_and_the_setting() -> None:
     with pytest.raises(
-        ConfigError, match=r"no key for openai: set OPENAI_API_KEY, or providers\.openai\.auth_profiles"
+        ConfigError, match=r"openai has no key: set OPENAI_API_KEY, or providers\.openai\.auth_profiles"
     ):
         opened(Config(model="openai:gpt-5-mini"))
 
 
 def test_fallback_without_a_key_is_reported_before_it_is_needed() -> None:
-    with pytest.raises(ConfigError, match="no key for mistral"):
+    with pytest.raises(ConfigError, match="mistral has no key"):
         opened(Config(model="openai:gpt-5-mini", fallback_models=["mistral:m"]), OPENAI_API_KEY="key")
 
 
