@@ -196,9 +196,7 @@ async def test_stream_that_breaks_off_may_be_the_network(
     assert words.endswith(f"; ask again; if that doesn't help, check the network{GOES_ON}")
     breaks(loopback_openai)
     words = await told(loopback_openai.base_url, "ollama:qwen3")
-    assert words.endswith(
-        "; check that the server runs, and its log; providers.ollama.base_url sets its address"
-    )
+    assert words.endswith("; check that the server runs, and its log; providers.ollama.base_url sets its address")
 
 
 async def test_server_here_that_does_not_run_is_to_be_started() -> None:
