@@ -12,13 +12,14 @@ import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import psycopg
 from procrastinate import App, BaseConnector, BaseRetryStrategy, JobContext, RetryDecision
-from procrastinate.exceptions import ConnectorException
-from procrastinate.jobs import Job, Status
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
+from procrastinate.jobs import Job, JobDeferrer, Status
 from psycopg import sql
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
@@ -42,6 +43,8 @@ _LOCKED = BackOff(0.02, 0.02, jitter=1.0)
 _POLL = 5.0
 """Seconds after which what a process wasn't told is looked for, where nothing was new meanwhile."""
 _DAY_S = 86_400.0
+_MAX_SWEPT = 20
+"""Sessions that are rung for at once, in case their bells were lost."""
 _CLAIM = """
 WITH due AS (
     SELECT seq, session_key FROM inbox WHERE session_key = ANY(?) AND state IN ('ready', 'running', 'parked')
@@ -52,7 +55,7 @@ WITH due AS (
 ), begun AS (
     UPDATE inbox SET state = 'running', worker = ?, attempt = attempt + 1,
     deaths = deaths + (state = 'running')::integer
-    FROM free WHERE inbox.seq = free.seq RETURNING inbox.seq, message, attempt, failures, deaths
+    FROM free WHERE inbox.seq = free.seq RETURNING inbox.seq, message, attempt, failures, deaths, followed
 )
 SELECT session_key, begun.* FROM due FULL JOIN begun USING (seq)
 """
@@ -67,29 +70,41 @@ def channel_of(subject: str) -> str:
     return f"denizen_{subject}"
 
 
-def defer_bell(db: psycopg.Connection[Any], session_key: str, due: float) -> None:
-    """Have a session rung for, by a job of the transaction on that connection; at once, or when it is due."""
-    connector = _TransactionConnector(db)
+def _bell(app: App, session_key: str, due: float = 0.0) -> JobDeferrer:
+    """The job that rings for a session; at once, where none waits to, or when it is due."""
     if due > time.time():
         # without the lock: a job that waits for its time would keep back all later ones of its lock
-        bell = App(connector=connector).configure_task(
-            _TASK, queue=_QUEUE, schedule_at=datetime.fromtimestamp(due, UTC)
-        )
-    else:
-        bell = App(connector=connector).configure_task(_TASK, queue=_QUEUE, lock=session_key)
-    bell.defer(session_key=session_key)
+        return app.configure_task(_TASK, queue=_QUEUE, schedule_at=datetime.fromtimestamp(due, UTC))
+    return app.configure_task(_TASK, queue=_QUEUE, lock=session_key, queueing_lock=session_key)
+
+
+class BellRinger:
+    """Rings from a process that may have no worker."""
+
+    def __init__(self) -> None:
+        self._connector = _SyncConnector()
+        self._app = App(connector=self._connector)
+
+    def ring(self, db: psycopg.Connection[Any], bells: Iterable[tuple[str, float]]) -> None:
+        """Ring for sessions, each at its time."""
+        self._connector.db = db
+        for session_key, due in bells:
+            with suppress(AlreadyEnqueued):
+                _bell(self._app, session_key, due).defer(session_key=session_key)
 
 
 class JobClaimer:
     """A worker whose sessions are rung for."""
 
-    def __init__(self, database: Database, bell: asyncio.Event) -> None:
+    def __init__(self, app: App, database: Database, bell: asyncio.Event) -> None:
         self.id = uuid4().hex
         self.queues = [_QUEUE]
         self.jobs: set[int] = set()
         self.registered_as: int | None = None
+        self._app = app
         self._database = database
         self._bell = bell
+        self._heard_of = self._looked_at = -1
         self._rung: dict[str, asyncio.Event] = {}
         self._running: dict[str, asyncio.Event] = {}
         self._asked: set[str] = set()
@@ -99,7 +114,7 @@ class JobClaimer:
     async def ring(self, context: JobContext, session_key: str) -> None:
         """Have a session's turn claimed; on return it is over, or there was none."""
         if not context.job.lock:  # it waited for its time
-            await self._database.run(lambda db: db.ring(session_key, 0.0), session_key)
+            await self.ring_again(session_key)
             return
         job = context.job.id or 0
         self.jobs.add(job)
@@ -111,6 +126,11 @@ class JobClaimer:
             await over.wait()
         finally:
             self.jobs.discard(job)
+
+    async def ring_again(self, session_key: str) -> None:
+        """Ring for a session by a new job."""
+        with suppress(AlreadyEnqueued):
+            await _bell(self._app, session_key).defer_async(session_key=session_key)
 
     def may_claim(self, busy: Collection[str], room: int) -> bool:
         return room > 0 and any(key not in busy for key in self._rung)
@@ -128,7 +148,12 @@ class JobClaimer:
     def next_due(self, db: ledger.LedgerConnection) -> float | None:
         return None
 
+    def expects_controls(self, claims: Sequence[ledger.Claim]) -> bool:
+        self._heard_of = self._database.controls_heard_of
+        return self._heard_of != self._looked_at or any(claim.followed for claim in claims)
+
     def began(self, claims: Sequence[ledger.Claim]) -> None:
+        self._looked_at = self._heard_of
         with self._mutex:
             for key in (claim.message.session_key for claim in claims):
                 self._running[key] = self._rung.pop(key, None) or asyncio.Event()
@@ -147,11 +172,8 @@ class JobClaimer:
         with self._mutex:
             left = {key: self._rung.pop(key) for key in [*self._rung] if key not in self._asked}
 
-        def ring_again(db: ledger.LedgerConnection) -> None:
-            for key in left:
-                db.ring(key, 0.0)
-
-        await self._database.run(ring_again)
+        for key in left:
+            await self.ring_again(key)
         for over in left.values():
             over.set()
 
@@ -168,8 +190,9 @@ async def working(
     server: PostgresDatabase, database: Database, bell: asyncio.Event, turns: int, timing: WorkerTiming
 ) -> AsyncGenerator[JobClaimer]:
     """Have sessions rung for, the dead's too, and hear what other processes tell, for as long as the block runs."""
-    connector, claimer = _Connector(server, database), JobClaimer(database, bell)
+    connector = _Connector(server, database)
     app = App(connector=connector)
+    claimer = JobClaimer(app, database, bell)
     app.task(name=_TASK, pass_context=True, retry=_RingAgain())(claimer.ring)
 
     async def fetch() -> None:
@@ -199,9 +222,9 @@ async def working(
             for task in work:
                 task.cancel()
             await asyncio.wait(work)
-            await connector.close_async()
-            with suppress(LedgerError):  # which whoever takes over finds out, too
+            with suppress(ConnectorException):  # which whoever takes over finds out, too
                 await run_to_completion(claimer.stop_claiming())
+            await connector.close_async()
 
 
 async def _look_after(
@@ -220,7 +243,9 @@ async def _look_after(
             ]
             for job in stalled:
                 if job.id not in claimer.jobs:
-                    await _replace(app, database, job)
+                    await _replace(app, claimer, job)
+            for key in await database.read(partial(_waiting, since=timing.heartbeat)):
+                await claimer.ring_again(key)
         except (LedgerError, ConnectorException):
             continue
 
@@ -234,15 +259,24 @@ async def _lost_jobs(app: App, connector: "_Connector", claimer: JobClaimer) -> 
     return [job for job in running if job.worker_id == claimer.registered_as]
 
 
-async def _replace(app: App, database: Database, job: Job) -> None:
+async def _replace(app: App, claimer: JobClaimer, job: Job) -> None:
     """Ring again for the session of a job whose worker died.
 
     By another job: a worker that was only paused ends its own once it goes on.
     """
     _log.warning("A worker died: its turn goes on elsewhere.")
-    key = str(job.task_kwargs["session_key"])
-    await database.run(lambda db: db.ring(key, 0.0), key)
+    await claimer.ring_again(str(job.task_kwargs["session_key"]))
     await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=True)
+
+
+def _waiting(db: ledger.LedgerConnection, since: float) -> list[str]:
+    """Sessions that wait longest for a worker: a process may have died before it rang."""
+    rows = db.execute(
+        "SELECT session_key FROM inbox WHERE state IN ('ready', 'parked') "
+        "AND due <= extract(epoch FROM now()) - ? ORDER BY due, seq LIMIT ?",
+        [since, _MAX_SWEPT],
+    )
+    return [key for (key,) in rows.fetchall()]
 
 
 def _storable(value: Any) -> Any:
@@ -257,11 +291,17 @@ def _storable(value: Any) -> Any:
     return value
 
 
-class _TransactionConnector(BaseConnector):
-    """Procrastinate's way into a transaction that is open on a connection."""
+def _explained(error: psycopg.Error) -> ConnectorException:
+    """The error as procrastinate knows it."""
+    if isinstance(error, psycopg.errors.UniqueViolation):
+        return UniqueViolation(constraint_name=error.diag.constraint_name or "", queueing_lock=None)
+    return ConnectorException()
 
-    def __init__(self, db: psycopg.Connection[Any]) -> None:
-        self._db = db
+
+class _SyncConnector(BaseConnector):
+    """Procrastinate's way to the server by whichever connection is `db`."""
+
+    db: psycopg.Connection[Any]
 
     def get_sync_connector(self) -> BaseConnector:
         return self
@@ -271,7 +311,10 @@ class _TransactionConnector(BaseConnector):
 
     def execute_query_all(self, query: "LiteralString", **arguments: Any) -> list[dict[str, Any]]:
         stored = {name: _storable(value) for name, value in arguments.items()}
-        return self._db.cursor(row_factory=dict_row).execute(query, stored).fetchall()
+        try:
+            return self.db.cursor(row_factory=dict_row).execute(query, stored).fetchall()
+        except psycopg.errors.UniqueViolation as error:
+            raise _explained(error) from error
 
 
 class _Connector(BaseConnector):
@@ -327,7 +370,7 @@ class _Connector(BaseConnector):
                 except psycopg.errors.RaiseException:
                     raise
                 except psycopg.Error as error:
-                    raise ConnectorException from error
+                    raise _explained(error) from error
 
     async def listen_notify(self, on_notification: Any, channels: Iterable[str]) -> None:
         """Listen to `channels`, and to the news."""

@@ -86,6 +86,9 @@ class TurnClaimer(Protocol):
     def next_due(self, db: ledger.LedgerConnection) -> float | None:
         """When to claim again, if no bell rings earlier."""
 
+    def expects_controls(self, claims: Sequence[ledger.Claim]) -> bool:
+        """Whether controls may have come since turns last `began` here, or for the turns that begin now."""
+
     def began(self, claims: Sequence[ledger.Claim]) -> None:
         """What was claimed is written, and begins."""
 
@@ -130,7 +133,8 @@ class Database:
         self._backend = backend
         self._clock = clock
         self.bells: set[asyncio.Event] = set()
-        self.news: dict[str, Callable[[str], None]] = {"controls": lambda _: self.ring()}
+        self.news: dict[str, Callable[[str], None]] = {"controls": self._hear_of_controls}
+        self.controls_heard_of = 0
         self._waiting: queue.SimpleQueue[_Operation | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="denizen-ledger", daemon=True)
         self._thread.start()
@@ -201,6 +205,10 @@ class Database:
         for name, heard in self.news.items():
             if not subject or name == subject:
                 heard(said)
+
+    def _hear_of_controls(self, _: str) -> None:
+        self.controls_heard_of += 1
+        self.ring()
 
     def close(self) -> None:
         """Finish what waits, and let others use the backend."""

@@ -7,7 +7,7 @@ message, is the row that is updated first, whatever changes in the session.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -58,6 +58,9 @@ inbox that it was made of. In the outbox, `seq` rises in each chat. `over_since`
 nothing more becomes of. A job of `cron` without `due` is disabled.
 """
 
+Accepted = Literal["", "ready", "waiting"]
+"""What became of a message: it was accepted before, its turn is next, or it waits for earlier ones of its session."""
+
 OVER = frozenset({"done", "failed"})
 """States of a message that is over."""
 
@@ -87,7 +90,10 @@ class LedgerConnection(Protocol):
         """A cursor over the statement's rows."""
 
     def ring(self, session_key: str, due: float) -> None:
-        """Have a worker look, once the transaction is over, for a turn that the session has then, or has had since."""
+        """Have a worker look for the session's turn, once the transaction is over and the turn is due."""
+
+    def tell(self, subject: str, said: str) -> None:
+        """Tell other processes what is new, once the transaction is over."""
 
 
 class Claim(NamedTuple):
@@ -102,6 +108,7 @@ class Claim(NamedTuple):
     attempt: int
     failures: int
     deaths: int
+    followed: int
 
 
 class ArrivedControl(NamedTuple):
@@ -116,22 +123,22 @@ class ArrivedControl(NamedTuple):
 # The inbox
 
 
-def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "queue") -> bool:
-    """Accept a message; False: its channel's message of that id was accepted before."""
+def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "queue") -> Accepted:
+    """Accept a message; nothing: its channel's message of that id was accepted before."""
     key = message.session_key
     while (row := _insert(db, message)) is None:
         if accepted_key(db, message.channel, message.id):
-            return False
+            return ""
     seq, state = row
     if state == "ready":
         db.ring(key, 0.0)
-        return True
+        return "ready"
     while not (head := _follow(db, key) or _promote(db, key)):
         pass  # another transaction has ended the turn that was open, and its next statement finds this one
     if when_busy != "queue" and ReplyOptions.of(_inbound(head)).send_response:
         control = (Steer if when_busy == "steer" else Interrupt)(message.content, message.id)
         _add_control(db, key, control, seq)
-    return True
+    return "waiting"
 
 
 def _insert(db: LedgerConnection, message: InboundMessage) -> tuple[int, str] | None:
@@ -322,14 +329,14 @@ def claim(db: LedgerConnection, worker: str, now: float, most: int) -> list[Clai
     rows = db.execute(
         "UPDATE inbox SET state = 'running', worker = ?, attempt = attempt + 1 WHERE seq IN "
         "(SELECT seq FROM inbox WHERE state IN ('ready', 'parked') AND due <= ? ORDER BY due, seq LIMIT ?) "
-        "RETURNING seq, message, attempt, failures, deaths",
+        "RETURNING seq, message, attempt, failures, deaths, followed",
         [worker, now, most],
     ).fetchall()
     return claims(worker, rows)
 
 
-def claims(worker: str, rows: Iterable[tuple[int, str, int, int, int]]) -> list[Claim]:
-    """Rows of `seq, message, attempt, failures, deaths` that a worker has claimed, in their order."""
+def claims(worker: str, rows: Iterable[tuple[int, str, int, int, int, int]]) -> list[Claim]:
+    """Rows of `seq, message, attempt, failures, deaths, followed` that a worker has claimed, in their order."""
     return [Claim(worker, seq, _inbound(message), *counts) for seq, message, *counts in sorted(rows)]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import logging
 import os
 import secrets
 import socket
@@ -17,7 +18,7 @@ from denizen.errors import ConfigError
 from denizen.runtime.postgres import PostgresDatabase, is_open
 from denizen.sessions.tables import SharedTables
 from denizen.worlds.chat.ledger import job_tables, ledger
-from denizen.worlds.chat.ledger.bells import NEWS, channel_of, defer_bell, working
+from denizen.worlds.chat.ledger.bells import NEWS, BellRinger, channel_of, working
 from denizen.worlds.chat.ledger.database import (
     DEFAULT_TIMING,
     Database,
@@ -36,8 +37,11 @@ if TYPE_CHECKING:
 _GATEWAY = 0x64656E67617465
 """The advisory lock of the gateway, which its connection holds."""
 _LOCK_TRIES, _LOCK_WAIT = 10, 0.1
+_MAX_NEWS_CHARS = 1500
+"""What a notification takes, whatever the characters."""
 _UNKNOWN = "unknown"
 """The name of what had the lock when it was tried, and has let it go since."""
+_log = logging.getLogger(__name__)
 _SETTINGS = """
 SET idle_in_transaction_session_timeout = '5s';
 SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2
@@ -51,20 +55,15 @@ BEGIN
 END $$;
 CREATE TRIGGER controls_news AFTER INSERT ON controls FOR EACH STATEMENT EXECUTE FUNCTION denizen_news();
 CREATE TRIGGER cron_news AFTER INSERT OR UPDATE OR DELETE ON cron FOR EACH STATEMENT EXECUTE FUNCTION denizen_news();
-
-CREATE FUNCTION denizen_outbox_news() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN  -- a payload has a limit; who waits looks now and then anyway
-    PERFORM pg_notify('{NEWS}', 'outbox ' || left(json_build_array(NEW.channel, NEW.chat)::text, 1500));
-    RETURN NULL;
-END $$;
-CREATE TRIGGER outbox_news AFTER INSERT ON outbox FOR EACH ROW EXECUTE FUNCTION denizen_outbox_news();
 """
-"""Controls, replies and cron jobs are news to every process."""
+"""Controls and cron jobs are news to every process."""
 _VERSIONS = (
     cast("LiteralString", ledger.SCHEMA.format(serial="BIGSERIAL PRIMARY KEY") + _NEWS),
     cast(
         "LiteralString",
-        ledger.SCHEMA_2 + "DROP TRIGGER IF EXISTS inbox_ring ON inbox; DROP FUNCTION IF EXISTS denizen_ring();",
+        ledger.SCHEMA_2
+        + "DROP TRIGGER IF EXISTS inbox_ring ON inbox; DROP FUNCTION IF EXISTS denizen_ring();"
+        + "DROP TRIGGER IF EXISTS outbox_news ON outbox; DROP FUNCTION IF EXISTS denizen_outbox_news();",
     ),
 )
 _STATES: Mapping[str, type[LedgerError]] = {
@@ -102,6 +101,7 @@ class PostgresLedger:
         kind, where = "gateway" if sole else "worker", f"process {os.getpid()} on {socket.gethostname()}"
         self._name = f"denizen {kind} {self._id}, {where}"  # of which the server keeps the beginning
         self._timing = timing
+        self._ringer = BellRinger()
         self._readers = ThreadPoolExecutor(1, "denizen-ledger-reader")
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
         with self._server.explained(ConfigError):
@@ -158,22 +158,42 @@ class PostgresLedger:
                 self._connect_again()
             # All statements of a pipeline are one transaction, without BEGIN and COMMIT, and wait for the server only
             # where their rows are looked at.
+            statements = _Statements(self._db)
             with self._db.pipeline():
                 try:
-                    yield _Statements(self._db)
+                    yield statements
                 except BaseException as error:
                     if not isinstance(error, psycopg.Error):
                         self._db.execute("ROLLBACK")
                     raise
+        if statements.rung or (statements.told and not self._sole):
+            self._readers.submit(self._announce, statements)
+
+    def _announce(self, statements: "_Statements") -> None:
+        """Ring, and tell others: what is lost here is found by whoever looks now and then.
+
+        Not within the transaction: one that notifies holds a lock of the whole server's until it is on the disk.
+        """
+        try:
+            with self._server.explained(LedgerError):
+                self._ringer.ring(self._reading(), statements.rung)
+                if statements.told and not self._sole:  # the gateway is who reads the outbox
+                    self._reading().execute("SELECT pg_notify(%s, told) FROM unnest(%s::text[]) AS told", [NEWS, statements.told])
+        except LedgerError as error:
+            _log.warning("%s Turns begin a little later.", error)
 
     async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
 
     def _read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         with self._server.explained(LedgerError):
-            if self._reader is None or not is_open(self._reader):
-                self._reader = self._server.connect()
-            return work(_Statements(self._reader))
+            return work(_Statements(self._reading()))
+
+    def _reading(self) -> psycopg.Connection[tuple[Any, ...]]:
+        if self._reader is None or not is_open(self._reader):
+            self._reader = self._server.connect()
+            self._reader.execute("SET synchronous_commit = off")
+        return self._reader
 
     def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
         return working(self._server, database, bell, turns, self._timing)
@@ -186,17 +206,22 @@ class PostgresLedger:
 
 
 class _Statements:
-    """Takes the ledger's statements, and rings by jobs that the transaction defers."""
+    """Takes the ledger's statements."""
 
     def __init__(self, db: psycopg.Connection[tuple[Any, ...]]) -> None:
         self._db = db
+        self.rung: list[tuple[str, float]] = []
+        self.told: list[str] = []
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         storable = [each.replace("\0", "�") if isinstance(each, str) else each for each in parameters]
         return self._db.execute(_with_percent(sql), storable)
 
     def ring(self, session_key: str, due: float) -> None:
-        defer_bell(self._db, session_key, due)
+        self.rung.append((session_key, due))
+
+    def tell(self, subject: str, said: str) -> None:
+        self.told.append(f"{subject} {said}"[:_MAX_NEWS_CHARS])
 
 
 @functools.cache

@@ -25,7 +25,7 @@ from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database, LedgerError, TurnClaimer, wait_for_event_or
-from denizen.worlds.chat.ledger.ledger import ArrivedControl, Claim, LedgerConnection
+from denizen.worlds.chat.ledger.ledger import Accepted, ArrivedControl, Claim, LedgerConnection
 from denizen.worlds.chat.ledger.outbound import OutboxState
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 from denizen.worlds.chat.settings import WhenBusy
@@ -114,8 +114,8 @@ class LedgerQueue:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def put(self, message: InboundMessage, *, waits: bool = False) -> bool:
-        """Accept a message; False: its channel's message of that id was accepted before.
+    async def put(self, message: InboundMessage, *, waits: bool = False) -> Accepted:
+        """Accept a message; nothing: its channel's message of that id was accepted before.
 
         One that `waits` gets a turn of its own, however its channel's are heard while the session is busy.
         """
@@ -163,10 +163,13 @@ class LedgerQueue:
                 if now < before:  # the clock was set back, or may have been before the first look
                     ledger.bring_forward(db, now + max(HELD_RETRY_S, self._retries.after(self._attempts)))
                 claims = worker.claim(db, running.keys(), now, self._room(running))
-                return claims, *look(db)
+                return claims, *look(db, claims)
 
-            def look(db: LedgerConnection) -> tuple[list[ArrivedControl], float | None]:
-                return ledger.controls_for(db, worker.id), worker.next_due(db)
+            def look(
+                db: LedgerConnection, claims: Sequence[Claim] = ()
+            ) -> tuple[list[ArrivedControl], float | None]:
+                controls = ledger.controls_for(db, worker.id) if worker.expects_controls(claims) else []
+                return controls, worker.next_due(db)
 
             async def run(turn: LedgerTurn) -> None:
                 await self._run(turn, handler)
@@ -183,11 +186,13 @@ class LedgerQueue:
                         claims = list[Claim]()
                         if worker.may_claim(running.keys(), self._room(running)):
                             claims, controls, due = await self._database.persist(claim)
-                            worker.began(claims)
                             if claims:
                                 self._idle.clear()
-                        else:
+                        elif worker.expects_controls(()):
                             controls, due = await self._database.find(look)
+                        else:
+                            controls, due = [], None
+                        worker.began(claims)
                         for begun in claims:
                             turn = running[begun.message.session_key] = LedgerTurn(begun)
                             turns.create_task(run(turn))
