@@ -218,4 +218,4 @@ async def _put(gateway: Gateway, message: InboundMessage, instructions: str) -> 
     """Queue a message, after the client's instructions."""
     if instructions:
         await gateway.queue.put(replace(message, channel=ledger.SYSTEM, content=instructions, metadata={}))
-    await gateway.queue.put(message, waits=True)
+    await gateway.queue.accept(message, waits=True)

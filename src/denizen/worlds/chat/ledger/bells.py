@@ -6,7 +6,9 @@ inside it, so a turn that runs when a bell begins to ring is a dead worker's.
 """
 
 import asyncio
+import hashlib
 import logging
+import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
@@ -14,7 +16,6 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
-from uuid import uuid4
 
 import psycopg
 from procrastinate import App, BaseConnector, BaseRetryStrategy, JobContext, RetryDecision
@@ -75,7 +76,8 @@ def _bell(app: App, session_key: str, due: float = 0.0) -> JobDeferrer:
     if due > time.time():
         # without the lock: a job that waits for its time would keep back all later ones of its lock
         return app.configure_task(_TASK, queue=_QUEUE, schedule_at=datetime.fromtimestamp(due, UTC))
-    return app.configure_task(_TASK, queue=_QUEUE, lock=session_key, queueing_lock=session_key)
+    lock = hashlib.blake2s(session_key.encode(), digest_size=12).hexdigest()  # four indexes hold it
+    return app.configure_task(_TASK, queue=_QUEUE, lock=lock, queueing_lock=lock)
 
 
 class BellRinger:
@@ -97,7 +99,7 @@ class JobClaimer:
     """A worker whose sessions are rung for."""
 
     def __init__(self, app: App, database: Database, bell: asyncio.Event) -> None:
-        self.id = uuid4().hex
+        self.id = secrets.token_hex(8)
         self.queues = [_QUEUE]
         self.jobs: set[int] = set()
         self.registered_as: int | None = None
@@ -342,7 +344,8 @@ class _Connector(BaseConnector):
             await self._db.close()
 
     async def execute_query_async(self, query: str, **arguments: Any) -> None:
-        with suppress(psycopg.errors.RaiseException):  # a job that is over was rung again, and is another worker's
+        # a job that is over was replaced, and another that waits to ring for its session does for both
+        with suppress(psycopg.errors.RaiseException, UniqueViolation):
             await self._execute(query, arguments)
 
     async def execute_query_one_async(self, query: str, **arguments: Any) -> dict[str, Any]:

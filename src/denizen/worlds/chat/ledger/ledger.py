@@ -108,7 +108,7 @@ class Claim(NamedTuple):
     attempt: int
     failures: int
     deaths: int
-    followed: int
+    followed: int = 0
 
 
 class ArrivedControl(NamedTuple):

@@ -178,7 +178,9 @@ class PostgresLedger:
             with self._server.explained(LedgerError):
                 self._ringer.ring(self._reading(), statements.rung)
                 if statements.told and not self._sole:  # the gateway is who reads the outbox
-                    self._reading().execute("SELECT pg_notify(%s, told) FROM unnest(%s::text[]) AS told", [NEWS, statements.told])
+                    self._reading().execute(
+                        "SELECT pg_notify(%s, told) FROM unnest(%s::text[]) AS told", [NEWS, statements.told]
+                    )
         except LedgerError as error:
             _log.warning("%s Turns begin a little later.", error)
 

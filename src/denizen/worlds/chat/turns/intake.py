@@ -51,10 +51,10 @@ class Intake:
         message = msgspec.structs.replace(message, content=without_escape(message.content))
         self._last_chat.remember(message)
         waits = has_attachments(message) or says_prompt(self._agent, message.content)
-        new = await self._queue.put(message, waits=waits)
-        if new and self._settings.when_busy.get(message.channel) != "interrupt":
+        accepted = await self._queue.accept(message, waits=waits)
+        if accepted == "waiting" and self._settings.when_busy.get(message.channel) != "interrupt":
             await self._report_question(message)
-        return new
+        return bool(accepted)
 
     async def _obey(self, message: InboundMessage) -> bool | None:
         """Accept a command, or an answer to a question; None: the message is neither."""
@@ -72,7 +72,7 @@ class Intake:
         if reply is not None:
             return await self._control(message, lambda _: questions.Reading(self._agent.record.redact(reply)))
         queued = msgspec.structs.replace(message, metadata={**message.metadata, commands.QUEUED: True})
-        new = await self._queue.put(queued, waits=True)
+        new = bool(await self._queue.accept(queued, waits=True))
         if new and name in commands.ENDS_PARKED:
             await self._database.run(partial(ledger.control_parked, session_key=message.session_key, given=[Stop()]))
             self._database.ring()

@@ -114,8 +114,12 @@ class LedgerQueue:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def put(self, message: InboundMessage, *, waits: bool = False) -> Accepted:
-        """Accept a message; nothing: its channel's message of that id was accepted before.
+    async def put(self, message: InboundMessage) -> bool:
+        """Accept a message; False: its channel's message of that id was accepted before."""
+        return bool(await self.accept(message))
+
+    async def accept(self, message: InboundMessage, *, waits: bool = False) -> Accepted:
+        """Accept a message, and say what became of it.
 
         One that `waits` gets a turn of its own, however its channel's are heard while the session is busy.
         """
@@ -165,9 +169,7 @@ class LedgerQueue:
                 claims = worker.claim(db, running.keys(), now, self._room(running))
                 return claims, *look(db, claims)
 
-            def look(
-                db: LedgerConnection, claims: Sequence[Claim] = ()
-            ) -> tuple[list[ArrivedControl], float | None]:
+            def look(db: LedgerConnection, claims: Sequence[Claim] = ()) -> tuple[list[ArrivedControl], float | None]:
                 controls = ledger.controls_for(db, worker.id) if worker.expects_controls(claims) else []
                 return controls, worker.next_due(db)
 
@@ -191,7 +193,7 @@ class LedgerQueue:
                         elif worker.expects_controls(()):
                             controls, due = await self._database.find(look)
                         else:
-                            controls, due = [], None
+                            controls, due = list[ArrivedControl](), None
                         worker.began(claims)
                         for begun in claims:
                             turn = running[begun.message.session_key] = LedgerTurn(begun)
