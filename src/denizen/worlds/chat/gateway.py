@@ -144,7 +144,7 @@ class Gateway:
         record, keep = self.agent.record, self.settings.keep_days * _DAY_S
         clock = record.clock
         while True:
-            await self.database.persist(partial(ledger.prune, now=clock.now().timestamp(), keep=keep))
+            await self.database.prune(keep)
             try:
                 pruned = await prune(record.store, self._sums, self.agent.config.retention, clock)
                 if any(pruned):

@@ -188,6 +188,15 @@ async def test_what_has_been_over_for_long_is_removed_and_numbers_go_on_rising(d
     async def reply(turn: QueuedTurn) -> OutboundMessage:
         return outbound.reply_to(turn.message, "yes")
 
+    async def prune(now: float) -> None:
+        """One row at a time."""
+        number: int | None = 0
+        while number is not None:
+            number = await database.run(partial(ledger.prune_inbox, now=now, keep=100.0, after=number, most=1))
+        place: ledger.Place | None = ("", "", 0)
+        while place is not None:
+            place = await database.run(partial(ledger.prune_outbox, now=now, keep=100.0, after=place, most=1))
+
     def numbers(db: LedgerConnection) -> list[int]:
         return [each.seq for each in outbound.replies(db, "irc", message("1").chat, 0, 10)]
 
@@ -202,15 +211,15 @@ async def test_what_has_been_over_for_long_is_removed_and_numbers_go_on_rising(d
 
     await serve("1")
     await serve("2")
-    await database.run(lambda db: ledger.prune(db, 1000.0, keep=100.0))
-    await database.run(lambda db: ledger.prune(db, 1099.0, keep=100.0))
+    await prune(1000.0)
+    await prune(1099.0)
     assert not await queue.put(message("1")), "its id is known"
     assert await database.run(numbers) == [1, 2]
-    await database.run(lambda db: ledger.prune(db, 1100.0, keep=100.0))
+    await prune(1100.0)
     assert await database.run(numbers) == [2], "the last one stays, for its number"
     await serve("3")
     await queue.put(message("4"))
-    await database.run(lambda db: ledger.prune(db, 1e9, keep=100.0))
+    await prune(1e9)
     assert await database.run(numbers) == [3]
     assert not await queue.put(message("4")), "what waits stays"
 

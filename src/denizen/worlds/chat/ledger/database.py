@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -24,6 +25,8 @@ _NAP = 30.0
 """Seconds after which who waits looks at the time again: a timer stands still while the machine sleeps."""
 _RETRY = BackOff(1.0, 10.0, jitter=0.5)
 """Between two tries to write, where the disk or the server refuses."""
+_PRUNED = 500
+"""Rows that one transaction looks at, or removes: a few milliseconds."""
 _MAX_CONFLICTS, _CONFLICT = 10, BackOff(0.01, 0.5, jitter=0.5)
 """How often an operation is tried whose rows others change at the same time, and the time between."""
 _log = logging.getLogger(__name__)
@@ -189,6 +192,19 @@ class Database:
         done: Future[T] = Future()
         self._waiting.put(_Operation(work, session_key, done))
         return await asyncio.wrap_future(done)
+
+    async def prune(self, keep: float) -> None:
+        """Remove what has been over for `keep` seconds: a few rows at a time, so that everybody else writes in between.
+
+        Raises LedgerTaken.
+        """
+        now = self._clock.now().timestamp()
+        number: int | None = 0
+        while number is not None:
+            number = await self.persist(partial(ledger.prune_inbox, now=now, keep=keep, after=number, most=_PRUNED))
+        place: ledger.Place | None = ("", "", 0)
+        while place is not None:
+            place = await self.persist(partial(ledger.prune_outbox, now=now, keep=keep, after=place, most=_PRUNED))
 
     def worker(self, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
         """Take so many turns at once for as long as the block runs; the bell rings when one may begin."""

@@ -54,7 +54,7 @@ CREATE INDEX inbox_waiting ON inbox (session_key, seq) WHERE state = 'waiting';
 """In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
 that are over are `done` or `failed`. A head is `followed` once there are messages or controls after it. `due` is when a
 `ready` or `parked` one may run at the earliest, in seconds since the epoch. A control's `message` is the row of the
-inbox that it was made of. In the outbox, `seq` rises in each chat. `over_since` is when `prune` first found a row that
+inbox that it was made of. In the outbox, `seq` rises in each chat. `over_since` is when `prune_inbox` found a row that
 nothing more becomes of. A job of `cron` without `due` is disabled.
 """
 
@@ -500,16 +500,46 @@ def _used_up(heard: Iterable[ArrivedControl]) -> list[ArrivedControl]:
 # What is over
 
 
-def prune(db: LedgerConnection, now: float, keep: float) -> None:
-    """Remove what has been over for `keep` seconds. The last row of each chat of the outbox stays, for its number."""
-    db.execute("DELETE FROM inbox WHERE state IN ('done', 'failed') AND over_since BETWEEN 1 AND ?", [now - keep])
-    db.execute(
-        "DELETE FROM outbox WHERE state NOT IN ('pending', 'sending') AND over_since BETWEEN 1 AND ? AND seq < (SELECT "
-        "MAX(later.seq) FROM outbox AS later WHERE later.channel = outbox.channel AND later.chat = outbox.chat)",
-        [now - keep],
+def prune_inbox(db: LedgerConnection, now: float, keep: float, after: int, most: int) -> int | None:
+    """Remove what has been over for `keep` seconds, of the `most` rows after that number.
+
+    The number of the last of them, or None: there are no more.
+    """
+    [last] = db.execute(
+        "SELECT MAX(seq) FROM (SELECT seq FROM inbox WHERE seq > ? ORDER BY seq LIMIT ?) AS page", [after, most]
+    ).fetchone()
+    if last is None:
+        return None
+    some = "seq > ? AND seq <= ? AND state IN ('done', 'failed') AND over_since"
+    db.execute(f"DELETE FROM inbox WHERE {some} BETWEEN 1 AND ?", [after, last, now - keep])  # noqa: S608 (ours)
+    db.execute(f"UPDATE inbox SET over_since = ? WHERE {some} = 0", [now, after, last])  # noqa: S608
+    return last
+
+
+Place = tuple[str, str, int]
+"""Of a row of the outbox: its channel, its chat and its number."""
+
+
+def prune_outbox(db: LedgerConnection, now: float, keep: float, after: Place, most: int) -> Place | None:
+    """As `prune_inbox`; the last row of each chat stays, for its number."""
+    last = db.execute(
+        "SELECT channel, chat, seq FROM (SELECT channel, chat, seq FROM outbox WHERE (channel, chat, seq) > (?, ?, ?) "
+        "ORDER BY channel, chat, seq LIMIT ?) AS page ORDER BY channel DESC, chat DESC, seq DESC LIMIT 1",
+        [*after, most],
+    ).fetchone()
+    if last is None:
+        return None
+    some = (
+        "(channel, chat, seq) > (?, ?, ?) AND (channel, chat, seq) <= (?, ?, ?) "
+        "AND state NOT IN ('pending', 'sending') AND over_since"
     )
-    db.execute("UPDATE inbox SET over_since = ? WHERE state IN ('done', 'failed') AND over_since = 0", [now])
-    db.execute("UPDATE outbox SET over_since = ? WHERE state NOT IN ('pending', 'sending') AND over_since = 0", [now])
+    db.execute(
+        f"DELETE FROM outbox WHERE {some} BETWEEN 1 AND ? AND seq < (SELECT MAX(later.seq) "  # noqa: S608 (ours)
+        "FROM outbox AS later WHERE later.channel = outbox.channel AND later.chat = outbox.chat)",
+        [*after, *last, now - keep],
+    )
+    db.execute(f"UPDATE outbox SET over_since = ? WHERE {some} = 0", [now, *after, *last])  # noqa: S608
+    return last
 
 
 # Cron jobs
