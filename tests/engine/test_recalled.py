@@ -34,7 +34,6 @@ async def test_at_most_five_and_none_that_has_nothing_to_do_with_it(agent_of: Ma
     for number in range(9):
         await turn.agent.memory.remember(f"The parser has fault {number}")
     assert len(await recalled(turn, "Fix the parser")) == 5
-    assert len(await recalled(turn, "Fix the parser", 2)) == 2
     assert await recalled(turn, "Write the docs") == await recalled(turn, " ") == []
     await turn.session.close()
 

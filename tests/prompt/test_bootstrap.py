@@ -21,8 +21,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def read(own: Path, project: Path | None = None, *, heartbeat: bool = False) -> list[PromptFile]:
-    files, notices = read_bootstrap(own, project or own, heartbeat=heartbeat)
+def read(own: Path, project: Path | None = None) -> list[PromptFile]:
+    files, notices = read_bootstrap(own, project or own)
     assert notices == []
     return files
 
@@ -30,15 +30,14 @@ def read(own: Path, project: Path | None = None, *, heartbeat: bool = False) -> 
 def test_the_users_files_come_in_their_order(own: Path) -> None:
     for name in sorted(NAMES):
         (own / name).write_text(f"I am {name}")
-    files = read(own, heartbeat=True)
-    assert [file.path for file in files] == [*NAMES]
+    files = read(own)
+    assert [file.path for file in files] == [name for name in NAMES if name != "HEARTBEAT.md"]
     assert files[0] == PromptFile("AGENTS.md", "I am AGENTS.md")
 
 
-def test_the_heartbeats_tasks_are_read_only_for_a_heartbeat(own: Path) -> None:
+def test_the_heartbeats_tasks_are_not_in_the_prompt(own: Path) -> None:
     (own / "HEARTBEAT.md").write_text("Water the plants.")
     assert read(own) == []
-    assert [file.path for file in read(own, heartbeat=True)] == ["HEARTBEAT.md"]
 
 
 def test_missing_and_empty_files_are_left_out_silently(own: Path) -> None:
@@ -76,10 +75,11 @@ def test_of_a_long_memory_the_latest_lines_are_kept(own: Path) -> None:
 def test_all_files_together_have_a_limit(own: Path) -> None:
     for name in NAMES:
         (own / name).write_text(name[0] * MAX_CHARS)
-    files, notices = read_bootstrap(own, own, heartbeat=True)
+    files, notices = read_bootstrap(own, own)
+    names = [name for name in NAMES if name != "HEARTBEAT.md"]
     assert sum(len(file.text) for file in files) <= 200_000
-    assert [file.path for file in files] == [*NAMES[:4]]
-    assert [name in notice for name, notice in zip(NAMES[4:], notices, strict=True)] == [True] * 4
+    assert [file.path for file in files] == names[:4]
+    assert [name in notice for name, notice in zip(names[4:], notices, strict=True)] == [True] * 3
 
 
 def test_the_last_file_gets_the_room_that_is_left(own: Path) -> None:

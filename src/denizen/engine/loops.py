@@ -112,15 +112,12 @@ class Loops:
         if self._fresh >= MAX_STALE_ITERATIONS:
             self._rung, self._forgiven = 0, self._now
             self._counts.clear()
-        sign = (self._sign(steps) if steps else None) or self._nothing_new()
+        sign = self._repeated(steps) or self._error(steps) or self._circle(steps) or self._nothing_new()
         self.stuck = sign is not None
         if sign:
             self._climb(sign)
         elif steps and self._in_a_row(steps):
             self.action = Proceed(_WAITING.format(self._named(steps[0])))
-
-    def _sign(self, steps: Sequence[_Attempt]) -> _LoopSign | None:
-        return self._repeated(steps) or self._error(steps) or self._circle(steps)
 
     def _steps(self, iteration: Iteration) -> Sequence[_Attempt]:
         """The calls that count, each once."""

@@ -12,6 +12,9 @@ from denizen.entries import SessionEntry, StateEntry
 from denizen.errors import DenizenError
 from denizen.ports import Fact
 
+MAX_RECALLED = 5
+"""Facts that a task begins with."""
+
 
 async def renew_prompt(turn: Turn, *, is_open: bool = False) -> None:
     """Make the session's prompt if it has none, if its inputs changed, or after a compaction.
@@ -44,14 +47,14 @@ async def _is_stale(turn: Turn, made_for: list[Any]) -> bool:
     return state.prompt_used_at < max(cached_since, turn.options.prompt_since or cached_since)
 
 
-async def recalled(turn: Turn, task: str, most: int = 5) -> list[str]:
+async def recalled(turn: Turn, task: str) -> list[str]:
     """The facts that fit a task best, a line each with date and source.
 
     Untrusted facts are left out, so that they don't mark the task from its start: the model finds them by `recall`.
     An unreadable memory is reported to the user, and the task goes on without it.
     """
     try:
-        facts = await turn.agent.memory.recall(task, most) if task.strip() else []
+        facts = await turn.agent.memory.recall(task, MAX_RECALLED) if task.strip() else []
     except DenizenError as error:
         turn.notice(f"Nothing is recalled. {error}", warning=True)
         return []

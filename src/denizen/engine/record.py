@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from denizen.config.redact import Redactor
-from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import (
     NOTHING_SEEN,
@@ -36,12 +35,6 @@ NewDriver = Callable[[], Driver]
 
 SubagentRecord = Callable[["AgentRecord", str], "AgentRecord"]
 """The subagent of an agent, by the name of its definition; empty: one like the agent itself. Raises ToolRefused."""
-
-
-def _unnamed(agent: "AgentRecord", name: str) -> "AgentRecord":
-    if name:
-        raise ToolRefused(f"there is no subagent {name!r}, nor any other: leave the name out")
-    return agent
 
 
 _MAX_STATES = 512
@@ -102,7 +95,7 @@ class AgentRecord:
     recalls: bool = False
     zone: tzinfo | None = UTC
     hooks: Hooks | None = None
-    subagent: SubagentRecord = _unnamed
+    subagent: SubagentRecord
     states: SharedCache[Any] = field(
         default_factory=lambda: SharedCache(_MAX_STATES, _MAX_STATE_ENTRIES), compare=False
     )

@@ -50,15 +50,15 @@ def read_bootstrap(
     workspace_dir: Path,
     workspace: Path,
     *,
-    heartbeat: bool = False,
     given: Callable[[Path], str | None] = lambda _: None,
 ) -> tuple[list[PromptFile], list[str]]:
     """The user's files and the project's, within the limits, and notices of what couldn't be read or left no room.
 
     Files that are missing or empty are left out silently, as is a project's file that says what another said.
-    `heartbeat` adds HEARTBEAT.md, which only such turns need. What is `given` for a file stands in for what it holds.
+    HEARTBEAT.md is for the turns of a heartbeat, which read it themselves. What is `given` for a file stands in for
+    what it holds.
     """
-    paths = [(workspace_dir / name, False) for name in NAMES if heartbeat or name != "HEARTBEAT.md"]
+    paths = [(workspace_dir / name, False) for name in NAMES if name != "HEARTBEAT.md"]
     if workspace != workspace_dir:
         paths += [(workspace / name, True) for name in PROJECT_NAMES]
     files: list[PromptFile] = []

@@ -25,10 +25,10 @@ from denizen.config.trust import is_trusted
 from denizen.config.zone import user_zone
 from denizen.context import Transcript
 from denizen.engine.callback_host import CallbackHost
-from denizen.engine.opening import leave_session, open_session
 from denizen.engine.output import OutputType
 from denizen.engine.record import AgentRecord, NewDriver, TurnLimits
 from denizen.engine.turn import TurnOptions
+from denizen.engine.undo import finish_undo
 from denizen.errors import DenizenError, SessionError
 from denizen.events import Done, Out, RunEvent, RunResult, StreamEvent
 from denizen.memory import LongTermMemory, open_memory
@@ -464,7 +464,7 @@ class Agent:
                 await self.leave(session)
 
     async def open(self, key: str) -> Session:
-        """The session of that key or short name, open for writing.
+        """The session of that key or short name, open for writing; an undo that a crash cut short is finished.
 
         Raises SessionError when another process has it, DenizenError while another event loop has the agent.
         """
@@ -475,7 +475,13 @@ class Agent:
         ensure_home(self.home)
         if self.mcp and self.mcp.unmet:
             await self._meet_servers(self.mcp)
-        return await open_session(self.record, full_key(key))
+        session = await self.store.open(full_key(key), workspace=str(self.workspace), profile=self.record.name)
+        try:
+            await finish_undo(self.record.checkpoints, session)
+        except BaseException:
+            await session.close()
+            raise
+        return session
 
     async def _meet_servers(self, servers: "McpServers") -> None:
         """Learn what MCP servers have that were never asked; one that fails is asked again with the next session."""
@@ -529,7 +535,11 @@ class Agent:
 
     async def leave(self, session: Session) -> None:
         """Close a session that was opened here; one that has nothing but its header isn't kept."""
-        await leave_session(self.record, session)
+        is_blank = len(session.entries) == 1 and not session.moved
+        await session.close()
+        if is_blank:
+            with suppress(SessionError):  # another process has it by now
+                await self.store.remove(session.key)
 
     async def close(self) -> None:
         """Give back connections and files, and end what runs in the background."""
