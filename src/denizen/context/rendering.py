@@ -37,7 +37,7 @@ _M = TypeVar("_M", bound=UserMessage | AssistantMessage | ToolResult)
 
 
 def missing_result(call: ToolCall) -> ToolResult:
-    """The result of a call that the transcript has none of."""
+    """The result of a call that has none in the transcript."""
     return ToolResult(call.id, call.name, [Text(MISSING)], is_error=True, wire_id=call.wire_id)
 
 
@@ -48,7 +48,7 @@ def with_text(message: AssistantMessage, text: str) -> AssistantMessage:
 
 
 def without_media(message: Message) -> Message:
-    """The message without pictures and documents, where it is the user's or a result."""
+    """The message without pictures and documents, if it is the user's or a result."""
     if isinstance(message, AssistantMessage):
         return message
     content = [REFUSED if isinstance(part, Image | Document) else part for part in message.content]
@@ -95,7 +95,7 @@ def headed(header: str, parts: Sequence[UserPart]) -> list[UserPart]:
 
 
 def shortened(message: _M, reported: bool, limit: int) -> _M:
-    """The message with `limit` characters of the result that it is, or of each `reported` in it; else the same."""
+    """The message with its result, or each result `reported` in it, cut to `limit` characters."""
     match message:
         case ToolResult(content=[*content, Text(text)]) if text.startswith(_MARK):
             short = _cut(content, limit, missing=int(text.removeprefix(_MARK).partition(" ")[0]))
@@ -110,7 +110,7 @@ def shortened(message: _M, reported: bool, limit: int) -> _M:
 
 
 def result_lengths(message: Message, reported: bool) -> list[int]:
-    """Characters of the result that it is, or of each that is `reported` in it."""
+    """Characters of the message's result, or of each result `reported` in it."""
     lengths = [_length(part) for part in message.content if isinstance(part, Text | Document)]
     if isinstance(message, ToolResult):
         return [sum(lengths)]
@@ -118,7 +118,7 @@ def result_lengths(message: Message, reported: bool) -> list[int]:
 
 
 def fair_share(lengths: Sequence[int], room: int) -> int:
-    """The characters that each may have at most so that all of them together have `room`."""
+    """The most characters for each, so that together they have `room`."""
     for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
         if length * left > room:
             return max(room // left, MIN_RESULT_CHARS)

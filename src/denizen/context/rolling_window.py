@@ -36,7 +36,7 @@ _SHOWN = {"memory_summary": "Summary", "plan": "Plan", "todo": "Todo", "goal": "
 _UNMARKED = re.compile(r"[ \t]*(?:(?!operator)[0-9a-z]|\Z)", re.ASCII | re.IGNORECASE)
 """How the world's lines begin that can't be taken for anybody else's, whatever other characters look like or hide."""
 _IDS = 1_000
-"""Entries that a compaction may have been made after; it is asked for a few entries before it comes."""
+"""Recent entries that a compaction may follow: it arrives a few entries after it was asked for."""
 _PLACE = [Text("")]
 """What the turn's messages begin with, where the window's message is: none of a provider's begin with a reply."""
 _M = TypeVar("_M", bound=Message)
@@ -76,7 +76,7 @@ class RollingWindow:
         self._left = self._most_tokens  # tokens of what the turn may still show of the world
 
     def has_room(self, lines: int) -> bool:
-        """Whether so many more lines fit in, and a quarter of its tokens."""
+        """Whether so many more lines fit, with a quarter of the tokens left."""
         return len(self._lines) + lines < self._most and self._tokens < self._most_tokens * 3 // 4
 
     def observe(self, item: AnyEntry | WorldLine) -> None:
@@ -115,11 +115,11 @@ class RollingWindow:
 
     @property
     def traits(self) -> Traits:
-        """Of the results that it was made of; and what a world shows is others' text."""
+        """The traits of all results so far; a world's lines are others' text."""
         return self._traits
 
     def tokens(self, view: View) -> int:
-        """An estimate of all of it."""
+        """An estimate of the whole context."""
         return view.prompt + sum(map(estimate_message, self._messages(view)))
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
@@ -178,7 +178,7 @@ class RollingWindow:
         return "\n".join(parts)
 
     def _place(self, entry_id: str, until: int) -> None:
-        """Let the lines before number `until` come before what is said next."""
+        """Place the lines before number `until` above the next message."""
         if self._window_end < 0:
             self._window_end = self._placed = until
             self._head = self._heading()
@@ -189,7 +189,7 @@ class RollingWindow:
         self._placed = max(self._placed, until)
 
     def _meanwhile(self, until: int) -> str:
-        """What the world has shown since the last reply, but for what results have; empty: nothing."""
+        """The world's lines since the last reply that no result contains; empty: none."""
         lines = self._lines[max(self._placed - self._gone, 0) : max(until - self._gone, 0)]
         said = [_said(line) for line in lines if not line.in_result]
         left, first = self._left, len(said)

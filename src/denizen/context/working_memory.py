@@ -130,7 +130,7 @@ class WorkingMemory:
         return functools.reduce(operator.or_, (holder.traits for holder in holders), Traits.NONE)
 
     def tokens(self, view: View) -> int:
-        """An estimate of all of it."""
+        """An estimate of the whole context."""
         latest = self.assemble(view)[len(self._answered) :]
         return view.prompt + self._answered_tokens + sum(map(estimate_message, latest))
 
@@ -147,7 +147,7 @@ class WorkingMemory:
         return CompactionEntry(truncate_over=limit, old_count=count, new_count=count)
 
     def _hear(self, message: UserMessage) -> None:
-        """A question begins after an answer; what the user says before that is said meanwhile."""
+        """Begin a question, if the last one was answered; otherwise the user adds to it."""
         if self._question is not None and not (self._last and self._last.answers):
             self._news.append(_Piece(headed("[the user, meanwhile]", message.content), "question"))
             return
@@ -185,7 +185,7 @@ class WorkingMemory:
         self._opening = None
 
     def _close(self, why: str = "") -> None:
-        """Leave the question with what was answered, and why it ended where that says more."""
+        """Close the question with its answer, and with the reason of its end if that says more."""
         if self._question:
             meanwhile = [piece.parts for piece in (*self._memory, *self._news) if piece.stays == "question"]
             texts = [(self._begun + self._last.answer).strip() if self._last else "", why]
@@ -218,7 +218,7 @@ class ReplyOutputs:
 
     @property
     def answers(self) -> bool:
-        """Whether the reply ends the turn, unless somebody says more."""
+        """Whether the reply ends the turn, unless a message follows."""
         return self._intent.ends_turn or not self._intent.calls
 
     @property
@@ -249,13 +249,13 @@ class ReplyOutputs:
         self._results = {id_: shortened(result, False, limit) for id_, result in self._results.items()}
 
     def output(self, number: int) -> ToolResult | None:
-        """The result of that number, its command above it; None where there is none."""
+        """The result of that number, below its command; None if there is none."""
         calls = self._intent.calls
         result = self._results.get(calls[number - 1].id) if 1 <= number <= len(calls) else None
         return result and self._headed("[kept]", result)
 
     def messages(self, news: Sequence[Sequence[UserPart]]) -> list[Message]:
-        """The reply, its outputs, what was wrong with it, and the news; nothing where nothing follows it."""
+        """The reply, its outputs, its problems, and the news; empty if nothing follows it."""
         outputs = [
             self._headed(f"[{number}]", self._results.get(call.id) or missing_result(call))
             for number, call in enumerate(self._intent.calls, 1)
@@ -282,7 +282,7 @@ class ChangedFiles:
         self._checkpoints: dict[str, dict[str, str | tuple[int, int]]] = {}
 
     def take(self, result: ToolResult) -> None:
-        """Take in one more result."""
+        """Add the edits of a result."""
         for edit in result.edits:
             path, did = edit["path"], edit.get("did", "created" if edit.get("created") else "updated")
             if did == "renamed":
@@ -302,7 +302,7 @@ class ChangedFiles:
 
     @property
     def line(self) -> str:
-        """`changed: a.py (+3 −1), tests/test_a.py (new)`; empty where nothing was."""
+        """`changed: a.py (+3 −1), tests/test_a.py (new)`; empty if nothing was."""
         named: list[str] = []
         for path, change in self._files.items():
             words = change if isinstance(change, str) else f"+{change[0]} −{change[1]}"

@@ -16,4 +16,4 @@ class Budget(Protocol):
         """Count what a call cost (US dollars; None: nobody knows); returns what the user should know, if anything."""
 
     async def close(self) -> None:
-        """Write what isn't written yet."""
+        """Write pending charges."""

@@ -27,9 +27,9 @@ def named(paths: Sequence[str]) -> str:
 
 
 class Conflict(DenizenError):
-    """Restoring would overwrite what somebody else changed meanwhile, `paths`; nothing was touched.
+    """Restoring would overwrite `paths` that somebody else changed meanwhile; nothing was touched.
 
-    `force` is what whoever asked may do to have it all the same, where there is such a thing.
+    `force` says how the person can do it all the same, if they can.
     """
 
     def __init__(self, paths: Sequence[str], force: str = "") -> None:
@@ -68,7 +68,7 @@ def span_of(entries: Iterable[AnyEntry], first: str = "") -> CheckpointSpan:
 
 
 class Checkpoints(Protocol):
-    """What the workspace was: snapshots of its files, outside of it."""
+    """Snapshots of the workspace's files, kept outside of it."""
 
     async def snapshot(self, label: str = "") -> str:
         """Keep the files as they are; the same files give the same id. Raises DenizenError."""
@@ -82,5 +82,5 @@ class Checkpoints(Protocol):
     async def restore(self, snapshot: str, *, expect: str = "", force: bool = False, only: Collection[str] = ()) -> str:
         """Make the files what they were, or `only` these paths; returns the id of what they were until now.
 
-        Raises DenizenError where they differ from the snapshot `expect`, as the user changed them, unless forced.
+        Raises DenizenError if they differ from the snapshot `expect`, unless forced: the user changed them.
         """

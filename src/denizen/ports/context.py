@@ -56,14 +56,14 @@ class View(msgspec.Struct, frozen=True):
         return window - self.prompt - min(self.answer, window // 4)
 
     def holds(self, tokens: int) -> bool:
-        """Whether the model sees that many and has room for its answer; hosted models hold few without a look-up."""
+        """Whether that many tokens fit with room for an answer; small counts need no look-up for hosted models."""
         if tokens <= SURELY_HELD and not self.model.local:
             return True
         return tokens <= self.prompt + self.room
 
 
 class ContextPolicy(Protocol):
-    """What the model sees."""
+    """Decides what the model sees."""
 
     def observe(self, item: AnyEntry | WorldLine) -> None:
         """Take in one more entry, or a line of the world; costs what is new, not what is old."""
@@ -72,7 +72,7 @@ class ContextPolicy(Protocol):
         """The messages of the next call."""
 
     def tokens(self, view: View) -> int:
-        """How large the next call is with its prompt, as far as that is known before it is made."""
+        """The size of the next call with its prompt, as far as it is known beforehand."""
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
         """The entry that makes the context smaller; None: it can't. Level 1 summarises, 2 truncates, 3 keeps less."""
@@ -80,7 +80,7 @@ class ContextPolicy(Protocol):
 
 @runtime_checkable
 class TraitedContext(ContextPolicy, Protocol):
-    """A context policy that lets results go out of sight; with any other, all that a session saw stays in sight."""
+    """A context policy that drops results; with any other, all that a session saw stays in sight."""
 
     @property
     def traits(self) -> Traits:

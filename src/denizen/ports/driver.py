@@ -10,7 +10,7 @@ from denizen.ports.context import View
 
 
 class Iteration(msgspec.Struct, frozen=True):
-    """One model call of a turn and what came of it: the calls asked for, and their results in the same order."""
+    """One model call of a turn: its text, the calls that it asked for, and their results in the same order."""
 
     text: str
     calls: Sequence[ToolCall]
@@ -24,14 +24,14 @@ class Proceed(msgspec.Struct, frozen=True):
 
 
 class Backtrack(msgspec.Struct, frozen=True):
-    """Return the files to the last checkpoint before the `iterations` that led nowhere; `text` says what was learnt."""
+    """Restore the files of before the `iterations` that led nowhere; `text` says what was learnt."""
 
     text: str
     iterations: int = 1
 
 
 class Escalate(msgspec.Struct, frozen=True):
-    """Ask the person, where one is there, and tell the model the answer; else tell it `otherwise`."""
+    """Ask the person, and give the model the answer; if nobody is there, give it `otherwise`."""
 
     question: str
     otherwise: str = ""
@@ -57,4 +57,4 @@ class Driver(Protocol):
         """The next step."""
 
     def observe(self, iteration: Iteration) -> None:
-        """Take in what the last one gave."""
+        """Take in the last iteration."""

@@ -10,7 +10,7 @@ HookEvent = Literal["turn_start", "turn_end", "before_tool", "after_tool", "noti
 
 
 class HookAnswer(msgspec.Struct, frozen=True):
-    """What hooks said: why they refuse (empty: they don't), and what went wrong with them, for the user."""
+    """The reason of a refusal (empty: none), and the hooks' problems, for the user."""
 
     refusal: str = ""
     problems: list[str] = []
@@ -20,4 +20,4 @@ class Hooks(Protocol):
     """Calls the user's commands."""
 
     async def call(self, event: HookEvent, data: Mapping[str, Any], tool: str = "") -> HookAnswer:
-        """Call those for the event, and for the tool where it is about one; `data` are JSON values. Raises nothing."""
+        """Call those for the event, and for the tool if it is about one; `data` are JSON values. Raises nothing."""

@@ -16,7 +16,7 @@ POLL_S = 0.1
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A person's answer to a question: to `call_id`, whether it may run, words, and for how long it holds.
+    """A person's answer to the question of `call_id`: whether the call may run, their words, and how long it holds.
 
     `unasked`: nobody was asked, or nobody answered, and `text` says so.
     """
@@ -36,7 +36,7 @@ class Ask(msgspec.Struct, frozen=True):
     """A question to the person: may this call run (`tool_name`, `args`), or any other (`tool_name` empty).
 
     `quotation`: the call repeats what the model has read, so that a yes given beforehand doesn't count.
-    `diff` is all that the call would change in files, where that is known beforehand.
+    `diff` is what the call would change in files, if that is known beforehand.
     """
 
     call_id: str
@@ -50,7 +50,7 @@ class Ask(msgspec.Struct, frozen=True):
 class Steer(msgspec.Struct, frozen=True):
     """Say something to the agent while it works; heard before its next model call.
 
-    What comes with an `id` that the session has taken in before isn't said again.
+    A message whose `id` the session has already taken in isn't repeated.
     """
 
     text: str
@@ -79,10 +79,10 @@ Control = Steer | FollowUp | Interrupt | Stop | Answer
 
 
 class TurnIO(Protocol):
-    """What a host gives a turn."""
+    """A turn's host: it shows events, passes on controls and asks the person."""
 
     def emit(self, event: RunEvent) -> None:
-        """Something happened."""
+        """Show an event."""
 
     def controls(self) -> Sequence[Control]:
         """Hand over the controls that arrived since the last call."""
@@ -136,7 +136,7 @@ async def save_files(io: TurnIO, calls: Sequence[ToolCall]) -> None:
 
 
 def with_changed(io: TurnIO) -> TurnIO:
-    """The host; one written before `changed` existed is wrapped, and its controls are looked for."""
+    """The host; one written before `changed` existed is wrapped in one that polls its controls."""
     return io if hasattr(io, "changed") else _PolledHost(io)
 
 

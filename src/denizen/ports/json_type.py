@@ -13,7 +13,7 @@ import msgspec
 
 
 class JsonType:
-    """A type that values in JSON can have. Raises TypeError for one that they can't."""
+    """A type with a JSON schema. Raises TypeError for one that JSON can't hold."""
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
@@ -61,7 +61,7 @@ def _schema(kind: Any) -> dict[str, Any]:
 
 
 def _pydantic_adapter(kind: Any) -> Any:
-    """A reader by pydantic, of a type with pydantic in it or that only pydantic knows; None: msgspec reads it."""
+    """Pydantic's reader of a type that contains or needs pydantic; None: msgspec reads it."""
     fields = sys.modules.get("pydantic.fields")
     if fields is None:
         return None

@@ -1,4 +1,4 @@
-"""Memory: what an agent keeps beyond the session."""
+"""Memory: facts that outlive a session."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from denizen.ports.tool import UNTRUSTED, Traits
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something kept beyond the session.
+    """A fact that outlives the session.
 
     `id` names it (`p12`: of the project, `u3`: of the user; empty: a line of the notes). `weight` (0 to 1) says how
     much it matters, `at` when it was last said, `source` in which session, or in which file. `untrusted`: it was kept
@@ -27,12 +27,12 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def marked(self) -> str:
-        """The text, with a word before it where it is untrusted."""
+        """The text, with a mark before it if it is untrusted."""
         return f"{UNTRUSTED} {self.text}" if self.untrusted else self.text
 
 
 def traits_of_facts(lines: object) -> Traits:
-    """What recalled facts hold, by the lines in which the model sees them."""
+    """The traits of recalled facts, from the lines that the model sees."""
     marked = isinstance(lines, list) and any(str(line).startswith(UNTRUSTED) for line in lines)
     return Traits.PRIVATE | Traits.UNTRUSTED if marked else Traits.PRIVATE
 
@@ -42,7 +42,7 @@ Scope = Literal["project", "user", "today"]
 
 
 class Memory(Protocol):
-    """What the agent keeps beyond the session."""
+    """Facts that outlive the session."""
 
     async def remember(
         self,

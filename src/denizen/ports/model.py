@@ -59,7 +59,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Model(Protocol):
-    """Who thinks."""
+    """A language model."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
         """The answer as it comes; ends with exactly one Finished or Failed; a provider's failure never raises."""
@@ -67,7 +67,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class KnownModel(Model, Protocol):
-    """A model that can tell about itself.
+    """A model that knows its name and limits.
 
     `name` is `provider:model`; `local` ones run on this machine, cost nothing, and may see little.
     """
@@ -82,7 +82,7 @@ class KnownModel(Model, Protocol):
         """
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close connections."""
 
 
 @runtime_checkable
@@ -90,7 +90,7 @@ class CountingModel(Model, Protocol):
     """A model whose provider may count the tokens of a call before it is made."""
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
-        """How large the call is; None where the provider doesn't count, or can't be asked now."""
+        """The tokens of the call; None if the provider doesn't count, or can't be asked now."""
 
 
 AskModel = Callable[[Sequence[Message], str], Awaitable[AssistantMessage]]

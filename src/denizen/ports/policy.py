@@ -17,7 +17,7 @@ Verdict = Literal["allow", "ask", "deny"]
 class Decision:
     """Whether a call may run, and why: a sentence for the person who is asked, or for the model that is refused.
 
-    `unless_said`: nobody needs to be asked where all the arguments are the user's own words.
+    `unless_said`: nobody needs to be asked if all the arguments are the user's own words.
     """
 
     verdict: Verdict
@@ -54,16 +54,16 @@ class Policy(Protocol):
         """
 
     async def preview(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> str:
-        """The whole diff of what the call would do to files; empty where it would be refused, or nobody can tell."""
+        """The diff of what the call would do to files; empty if it would be refused, or if it isn't known."""
 
     def denied_paths(self, tool: Tool) -> DeniedPaths:
-        """What the tool must not return, though a call doesn't name it."""
+        """Paths that the tool must not return, also if a call doesn't name them."""
 
     def rule_for(self, call: ToolCall, tool: Tool, in_sight: Traits = Traits.NONE) -> Rule:
-        """The narrow rule that allows this call always, also while that is in sight."""
+        """A narrow rule that always allows this call, also with those traits in sight."""
 
     def at(self, workspace: Path) -> "Policy":
         """The same policy in another folder; what one of the two keeps holds for both."""
 
     def keep(self, rule: Rule) -> None:
-        """Let the rule hold for ever: it is written into the user's configuration. Raises ConfigError."""
+        """Write the rule into the user's configuration, for good. Raises ConfigError."""

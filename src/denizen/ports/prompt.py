@@ -22,7 +22,7 @@ class SystemPrompt(msgspec.Struct, frozen=True):
 
 
 class ToolGuide(NamedTuple):
-    """What the server of these tools says of how they are used: others' words."""
+    """How to use these tools, in the words of their server: others' text."""
 
     server: str
     text: str

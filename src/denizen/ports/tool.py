@@ -1,4 +1,4 @@
-"""Tools: what a model can do, and what a call gets from its turn."""
+"""Tools: what a model can do, and the context of a call."""
 
 import difflib
 import enum
@@ -44,7 +44,7 @@ class Traits(enum.Flag):
 
 
 EFFECTS: Final = Traits.WRITES | Traits.EXECUTES | Traits.SENDS | Traits.CHANGES
-"""Traits of what isn't the same when it is done twice, or in another order."""
+"""Traits of effects for which repetition or order matters."""
 
 UNTRUSTED = "[untrusted]"
 """Put before a fact that was kept in sight of text that others wrote."""
@@ -110,7 +110,7 @@ class Tool(Protocol):
 
 @runtime_checkable
 class CheckedTool(Protocol):
-    """A tool that can tell from a call's arguments alone that it would refuse: no person is asked about such a call."""
+    """A tool that can refuse a call by its arguments alone: no person is asked about such a call."""
 
     def check(self, args: dict[str, Any]) -> None:
         """Raises ToolRefused for arguments that `run` would refuse; reaches nothing, and changes nothing."""
@@ -126,7 +126,7 @@ class CautiousTool(Protocol):
 
 @runtime_checkable
 class ReplyingTool(Protocol):
-    """A tool by which the model can answer in the chat that its turn is for, which needs nobody's leave."""
+    """A tool that answers in the chat of its turn, which needs no permission."""
 
     def is_reply(self, args: dict[str, Any], chat: tuple[str, str]) -> bool:
         """Whether a call with these arguments sends to that chat, a channel and its chat, and to no other."""
@@ -158,7 +158,7 @@ _HARMLESS = Traits.READS | Traits.REPEATABLE  # what may be done twice has chang
 
 
 def is_harmless(tool: Tool) -> bool:
-    """Whether all that it does is read, or what can be done twice."""
+    """Whether it only reads, or can safely run twice."""
     return bool(tool.traits & _HARMLESS) and not tool.traits & EFFECTS
 
 
@@ -181,7 +181,7 @@ class Toolset:
 
     @cached_property
     def tokens(self) -> int:
-        """How large the tools are in a request, in tokens, estimated."""
+        """Estimated tokens of the tools in a request."""
         return estimate_text(msgspec.json.encode(self.schemas).decode())
 
     @cached_property
@@ -203,13 +203,13 @@ class Toolset:
         return self._tools.get(name)
 
     def meant_by(self, call: ToolCall) -> ToolCall:
-        """The call that is meant: of a `CallingTool`, that of the other tool, under the same id."""
+        """The call itself, or the one that a `CallingTool` makes, under the same id."""
         tool = self._calling.get(call.name)
         target = tool.called(call.args) if tool else None
         return ToolCall(call.id, *target) if target else call
 
     def traits_of(self, result: ToolResult) -> Traits:
-        """What a result holds: as its tool's traits say, and untrusted text or private data where `details` say so.
+        """The traits of a result: its tool's, and those that its `details` add.
 
         A fact that is marked as untrusted is so whichever tool shows it.
         """
@@ -226,5 +226,5 @@ class Toolset:
         return self._by_shell_name.get(name) or self._tools.get(name)
 
     def nearest(self, name: str) -> str:
-        """The tool that does what elsewhere has that name, else the one whose name is most like it; or none: empty."""
+        """The tool that other programs call by that name, or the one with the most similar name; empty: none."""
         return resolve_alias(name, self._tools) or next(iter(difflib.get_close_matches(name, self._tools, 1, 0.5)), "")

@@ -78,7 +78,7 @@ FORMATS: dict[str, ActionFormat] = {each.name: each for each in (Native(), Shell
 """The action formats, by their names in the configuration."""
 
 OFFLINE = "offline"
-"""The name of the embedded model: it finds its way by all that it looked up, and knows native calls only."""
+"""The name of the embedded model, which needs the whole transcript and native calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +297,7 @@ def with_shown(sandbox: SandboxSettings, folders: Sequence[Path]) -> SandboxSett
 
 
 def with_default_limits(model: Model) -> KnownModel:
-    """The model itself where it tells its name and limits, else with those of an unknown one."""
+    """The model, with the limits of an unknown one unless it knows its own."""
     return model if isinstance(model, KnownModel) else _UnknownModel(model)
 
 
@@ -323,7 +323,7 @@ OnEventAsync = Callable[[RunEvent], Awaitable[None]]
 
 
 class AgentRunOptions(TypedDict, total=False):
-    """What `Agent.run` takes with the message: as `run_agent`, which says what each is for."""
+    """The options of `Agent.run`; `run_agent` explains them."""
 
     session_key: str
     on_event: OnEvent | OnEventAsync | None
@@ -484,7 +484,7 @@ class Agent:
         return session
 
     async def _meet_servers(self, servers: "McpServers") -> None:
-        """Learn what MCP servers have that were never asked; one that fails is asked again with the next session."""
+        """Ask new MCP servers for their tools; one that fails is asked again with the next session."""
         unmet = servers.unmet
         self._unmet_notices = await servers.meet()
         if servers.unmet != unmet:
@@ -492,7 +492,7 @@ class Agent:
 
     @property
     def notices(self) -> list[str]:
-        """What the user should know of the MCP servers: which can't be used, which have changed."""
+        """Notices about MCP servers that can't be used or have changed."""
         return [*self._unmet_notices, *(self.mcp.notices() if self.mcp else ())]
 
     def elsewhere(

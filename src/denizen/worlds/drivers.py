@@ -19,13 +19,13 @@ from denizen.tools.task import task
 
 @dataclass(frozen=True, slots=True)
 class FoundDriver:
-    """What makes a turn's driver, and the tools that it brings along."""
+    """The maker of a turn's driver, and the tools that the driver needs."""
 
     new: NewDriver
     tools: Sequence[Tool] = ()
 
     def with_tools(self, tools: Sequence[Tool]) -> list[Tool]:
-        """The tools, and those of the driver that aren't among them."""
+        """The tools, with the driver's own ones added."""
         names = {tool.name for tool in tools}
         return [*tools, *(tool for tool in self.tools if tool.name not in names)]
 
@@ -38,10 +38,10 @@ DRIVERS: Mapping[str, FoundDriver] = {
 
 
 def find_driver(name: str, *, home: Path, environ: Mapping[str, str]) -> FoundDriver:
-    """The driver of that name; `my_driver.py`, or whatever has a slash in it, is a file, relative to `home`.
+    """The driver of that name; `my_driver.py`, or any name with a slash, is a file, relative to `home`.
 
-    A driver's class may bring tools along, as its attribute `tools`. Raises ConfigError that says what there is, or
-    what is wrong with the file or the package.
+    A driver's class may bring tools along, as its attribute `tools`. Raises ConfigError that lists the drivers, or
+    says what is wrong with the file or the package.
     """
     if name in DRIVERS:
         return DRIVERS[name]

@@ -22,7 +22,7 @@ from denizen.trusted.session_files import SessionFiles
 _REFUSED_STATUS = 2
 _MAY_REFUSE = {"turn_start", "before_tool"}
 _MAX_ERROR_BYTES = 4000
-"""Bytes of what a hook says on standard error."""
+"""Bytes of a hook's standard error that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class CommandHooks:
     session_files: SessionFiles
 
     async def call(self, event: HookEvent, data: Mapping[str, Any], tool: str = "") -> HookAnswer:
-        """Run those for the event; the first that refuses is the last that runs."""
+        """Run the hooks of the event, up to the first that refuses."""
         problems: list[str] = []
         sent = msgspec.json.encode({"event": event, **data}, enc_hook=str)
         for hook in self.settings:

@@ -14,7 +14,7 @@ from denizen.worlds.assemble import Agent, OnEvent, OnEventAsync, streamed
 
 
 class StreamAgentOptions(TypedDict, total=False):
-    """What `stream_agent` takes with the message, but for `output`: as `run_agent`, which says what each is for."""
+    """The options of `stream_agent` besides `output`; `run_agent` explains them."""
 
     session_key: str
     config: Config | None
@@ -26,7 +26,7 @@ class StreamAgentOptions(TypedDict, total=False):
 
 
 class RunAgentOptions(StreamAgentOptions, total=False):
-    """What `run_agent_sync` takes, too."""
+    """The options of `run_agent_sync`."""
 
     on_event: OnEvent | OnEventAsync | None
 

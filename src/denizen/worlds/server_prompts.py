@@ -12,7 +12,7 @@ from denizen.ports import Session
 from denizen.worlds.world import AgentHandle
 
 SERVER_PROMPT: Final = re.compile(r"/([\w-]+):([^\s/]+)(?:[^\S\n]+(.*))?")
-"""How it is written; the server must be one of the agent's."""
+"""The syntax; the server must be one of the agent's."""
 
 
 def says_prompt(agent: AgentHandle, text: str) -> bool:
@@ -22,7 +22,7 @@ def says_prompt(agent: AgentHandle, text: str) -> bool:
 
 
 async def prompt_said(agent: AgentHandle, session: Session, text: str, message_id: str = "") -> list[Text]:
-    """What is said with these words, of a message with that id: the prompt, filled in; of other words, nothing.
+    """The prompt that these words of a message name, filled in; empty for other words.
 
     It counts as others' text. A message that the session has says no more. Raises ToolRefused where the server has no
     such prompt, or can't fill it in.

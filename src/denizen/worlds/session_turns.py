@@ -19,7 +19,6 @@ class _Waiting:
         self.may_start = asyncio.Event()
 
     def start(self) -> None:
-        """Let it run."""
         self._loop.call_soon_threadsafe(self.may_start.set)
 
 

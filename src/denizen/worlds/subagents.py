@@ -72,6 +72,6 @@ class Subagents:
 
 
 def _named(names: Sequence[str], tools: Toolset) -> list[Tool]:
-    """Those of the tools that are named, also by the names that other programs have for them."""
+    """The tools with these names, or with the names that other programs use for them."""
     found = (tools.get(name) or tools.get(resolve_alias(name, tools)) for name in names)
     return [*{tool.name: tool for tool in found if tool}.values()]

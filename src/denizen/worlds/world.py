@@ -49,19 +49,19 @@ class ToolParts:
 
 
 def standard_tools(parts: ToolParts) -> list[Tool]:
-    """Those that every agent has."""
+    """The tools of every agent."""
     tools = default_tools(parts.config, sandbox=parts.sandbox, memory=parts.memory, environ=parts.environ)
     return [*tools, subagent]
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A name for one choice of the two: `context` makes the policy, given the action format and the tools.
+    """A kind of agent: an action format, and a `context` policy made from it and the tools.
 
-    `tools` are the agent's unless it is given others; `identity` says in the prompt who it is. `checkpoints` keeps
-    them in any workspace, else in projects (git repositories) alone. `driver` steers its turns where the configuration
-    names none. `recalls`: a task begins with what earlier sessions left that fits it. `notes`: what it remembers goes
-    into MEMORY.md, too. `rules` come before the user's, which may decide otherwise. `cooldown`: how long auth profiles
+    `tools` are the agent's unless it is given others; `identity` says in the prompt who it is. `checkpoints`: they are
+    kept in any workspace, otherwise only in git repositories. `driver` steers its turns unless the configuration
+    names one. `recalls`: a task begins with the memories that fit it. `notes`: what it remembers also goes into
+    MEMORY.md. `rules` come before the user's, which may decide otherwise. `cooldown`: how long auth profiles
     rest after a failure.
     """
 
@@ -93,7 +93,7 @@ class AgentHandle(Protocol):
 
     @property
     def notices(self) -> Sequence[str]:
-        """What the user should know of it, once a session is open."""
+        """Notices for the user, once a session is open."""
 
     async def open(self, key: str) -> Session:
         """The session of that key or short name, open for writing. Raises SessionError."""
@@ -125,7 +125,7 @@ class AgentHandle(Protocol):
 
 @runtime_checkable
 class RenderingHost(Protocol):
-    """A host that shows an answer as `render` words it."""
+    """A host that shows an answer as `render` formats it."""
 
     render: Callable[[RunResult], str]
 
@@ -175,7 +175,7 @@ def find_world(profile: str | Profile) -> World:
 
 
 def check_host(entries: Sequence[AnyEntry]) -> None:
-    """Raise SessionError where the session's unfinished turn is its world's own host's to go on with."""
+    """Raise SessionError if only its world's own host may resume the session's unfinished turn."""
     header = next((entry for entry in entries if isinstance(entry, SessionEntry)), None)
     if header and header.profile and unfinished(entries):
         for world in worlds():
