@@ -14,7 +14,7 @@ from benchmarks.contenders import Entry, Process, scratch
 from benchmarks.environments import Absent, version_of
 from benchmarks.hall import Plan
 from benchmarks.report import Goal, Table, number, placeless
-from denizen.tools.mcp.tool import UNKNOWN
+from denizen.tools.mcp.tool import UNKNOWN_TRAITS
 
 SUITES_VERSION = "v1.2.2"
 DOJO = Entry("agentdojo", "agentdojo", "benchmarks.peers.agentdojo", "")
@@ -24,7 +24,7 @@ WHO = (
     Who("no policy", has_policy=False),
     ATTENTIVE,
     NOBODY,
-    Who("an attentive person, MCP tools without annotations", attentive=True, traits=lambda _: UNKNOWN),
+    Who("an attentive person, MCP tools without annotations", attentive=True, traits=lambda _: UNKNOWN_TRAITS),
 )
 NOTE = """\
 AgentDojo {version}, suites {suites}: {tasks} tasks of a user, each alone, and with each injection task whose calls

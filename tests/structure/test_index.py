@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from denizen.errors import ToolRefused
-from denizen.structure import Index, Refreshed, SourceFile, use_index
+from denizen.structure import Index, RefreshCounts, SourceFile, use_index
 from denizen.structure.index import BATCH_FILES
 
 
@@ -46,7 +46,7 @@ class Project:
 
         return read
 
-    def refresh(self, below: str = "", stop: threading.Event | None = None) -> Refreshed:
+    def refresh(self, below: str = "", stop: threading.Event | None = None) -> RefreshCounts:
         files = [file for file in self.files() if file.path.startswith(below)]
         return use_index(self.database, lambda index: index.refresh(files, below=below, stop=stop))
 
@@ -65,11 +65,11 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_only_what_changed_is_read_again(project: Project) -> None:
-    assert project.refresh() == Refreshed(seen=2, parsed=2)
-    assert project.refresh() == Refreshed(seen=2)
+    assert project.refresh() == RefreshCounts(seen=2, parsed=2)
+    assert project.refresh() == RefreshCounts(seen=2)
     project.read.clear()
     project.write(store="def other(): pass\n")
-    assert project.refresh() == Refreshed(seen=2, parsed=1)
+    assert project.refresh() == RefreshCounts(seen=2, parsed=1)
     assert project.read == ["store.py"]
     assert project.symbols() == ["store.py/other", "tools/check.py/check"]
 
@@ -77,7 +77,7 @@ def test_only_what_changed_is_read_again(project: Project) -> None:
 def test_what_is_gone_goes(project: Project) -> None:
     project.refresh()
     (project.folder / "store.py").unlink()
-    assert project.refresh() == Refreshed(seen=1, removed=1)
+    assert project.refresh() == RefreshCounts(seen=1, removed=1)
     assert project.symbols() == ["tools/check.py/check"]
 
 
@@ -85,7 +85,7 @@ def test_a_part_of_the_project_is_refreshed_alone(project: Project) -> None:
     project.refresh()
     (project.folder / "store.py").unlink()
     project.write(tools__check="def other(): pass\n")
-    assert project.refresh(below="tools") == Refreshed(seen=1, parsed=1)
+    assert project.refresh(below="tools") == RefreshCounts(seen=1, parsed=1)
     assert "store.py/Store" in project.symbols()
     assert project.symbols(below="tools") == ["tools/check.py/other"]
 
@@ -146,7 +146,7 @@ def test_a_stopped_refresh_keeps_what_it_has_and_removes_nothing(project: Projec
     stop = threading.Event()
     stop.set()
     (project.folder / "store.py").unlink()
-    assert project.refresh(stop=stop) == Refreshed(whole=False)
+    assert project.refresh(stop=stop) == RefreshCounts(whole=False)
     assert "store.py/Store" in project.symbols()
 
 
@@ -156,7 +156,7 @@ def test_a_damaged_file_is_made_anew(damage: bytes, project: Project) -> None:
     for path in project.database.parent.glob("index.db*"):
         path.unlink()
     project.database.write_bytes(damage)
-    assert project.refresh() == Refreshed(seen=2, parsed=2)
+    assert project.refresh() == RefreshCounts(seen=2, parsed=2)
     assert "store.py/Store" in project.symbols()
 
 
@@ -179,7 +179,7 @@ def test_the_index_of_another_version_is_made_anew(project: Project) -> None:
     database = sqlite3.connect(project.database)
     database.execute("PRAGMA user_version = 77")
     database.close()
-    assert project.refresh() == Refreshed(seen=2, parsed=2)
+    assert project.refresh() == RefreshCounts(seen=2, parsed=2)
 
 
 def test_it_is_for_the_user_alone(project: Project) -> None:

@@ -52,7 +52,7 @@ _DISK_FULL = ("No space left on device", "Out of diskspace", "Disk quota exceede
 _LOCK_TIMEOUT_S = 60.0
 """How long another process may hold the repository."""
 _LOCK_POLL_S = 0.02
-_LEFT_BEHIND = ("*.lock", "refs/heads/*.lock", "refs/checkpoints/*.lock")
+_STALE_LOCKS = ("*.lock", "refs/heads/*.lock", "refs/checkpoints/*.lock")
 
 
 class GitError(DenizenError):
@@ -162,7 +162,7 @@ async def locked(folder: Path, clock: Clock) -> AsyncGenerator[int]:
                     "Wait until it is done, or end it."
                 )
             await clock.sleep(_LOCK_POLL_S)
-        for pattern in _LEFT_BEHIND:
+        for pattern in _STALE_LOCKS:
             for left in folder.glob(pattern):
                 left.unlink(missing_ok=True)
         yield fd

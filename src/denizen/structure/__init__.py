@@ -1,6 +1,6 @@
 """The structure of code by tree-sitter grammars: symbols, who refers to them, and an index of a project's."""
 
-from denizen.structure.index import Index, IndexedFile, Located, Mention, Refreshed, SourceFile, use_index
+from denizen.structure.index import Index, IndexedFile, Located, Mention, RefreshCounts, SourceFile, use_index
 from denizen.structure.languages import LANGUAGES, is_of_type, language_of, named_language
 from denizen.structure.outline import FUNCTIONS, TYPES, Outline, Symbol, SymbolReference, outline
 from denizen.structure.parser import Unparsable, parsed
@@ -14,7 +14,7 @@ __all__ = [
     "Located",
     "Mention",
     "Outline",
-    "Refreshed",
+    "RefreshCounts",
     "SourceFile",
     "Symbol",
     "SymbolReference",

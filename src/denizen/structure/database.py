@@ -45,7 +45,7 @@ CREATE TABLE measures (
     PRIMARY KEY (file, what)
 ) WITHOUT ROWID;
 """
-_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_CORRUPTION_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def with_database(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -58,7 +58,7 @@ def with_database(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             return _use(path, work)
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _CORRUPTION_CODES:
                 raise
             with locked(path.with_suffix(".lock")):
                 _erase(path)

@@ -73,7 +73,7 @@ class Mention(NamedTuple):
 
 
 @dataclass(slots=True)
-class Refreshed:
+class RefreshCounts:
     """The counts of a refresh: files seen, parsed and removed; `whole`: it wasn't interrupted."""
 
     seen: int = 0
@@ -104,14 +104,14 @@ class Index:
         below: str = "",
         stop: threading.Event | None = None,
         show: Callable[[int], None] = lambda parsed: None,
-    ) -> Refreshed:
+    ) -> RefreshCounts:
         """Bring the index up to date with the files `below`, until `stop` is set; the rest stays as it is.
 
         `show` gets the number of parsed files after each batch.
         """
         rows = self._select("SELECT path, size, mtime, inode FROM files", "", _below(below))
         known = {path: stamp for path, *stamp in rows}
-        done, batch = Refreshed(), list[_Entry]()
+        done, batch = RefreshCounts(), list[_Entry]()
         seen = set[str]()
         for file in files:
             if stop and stop.is_set():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from denizen.ports import Schema, Tool
-from denizen.tools.policy.defaults import Defaulted
+from denizen.tools.policy.defaults import ToolWithDefaults
 
 MAX_NAME_CHARS: Final = 64
 MAX_DESCRIPTION_CHARS: Final = 1024
@@ -22,8 +22,9 @@ def accepted_tools(tools: Sequence[Tool]) -> list[Tool]:
     for tool in tools:
         name = names[tool.name]
         schema = accepted_schema(name, tool.schema.description, tool.schema.parameters)
-        is_accepted = (name, schema) == (tool.name, tool.schema)
-        accepted.append(tool if is_accepted else Defaulted(tool, {}, name, tool.shell_names, tool.traits, schema))
+        if (name, schema) != (tool.name, tool.schema):
+            tool = ToolWithDefaults(tool, {}, name, tool.shell_names, tool.traits, schema)
+        accepted.append(tool)
     return accepted
 
 

@@ -24,9 +24,9 @@ _REFUSALS = (
     *("Network is unreachable", "Could not resolve", "name resolution", "EAI_AGAIN", "ENETUNREACH"),
 )
 """Words that programs print when a sandbox refuses something."""
-_REFUSED = "[the sandbox may have refused something; what needs to be done outside can be `unsandboxed`]"
-_HELD = "[commands can't change {}: programs outside the sandbox or later sessions use it]"
-_LEFT = "[its background processes ended with it; to keep one running, start it with a name as `background`]"
+_REFUSAL_NOTE = "[the sandbox may have refused something; what needs to be done outside can be `unsandboxed`]"
+_PROTECTED_NOTE = "[commands can't change {}: programs outside the sandbox or later sessions use it]"
+_BACKGROUND_NOTE = "[its background processes ended with it; to keep one running, start it with a name as `background`]"
 
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
@@ -90,10 +90,10 @@ def bash_tool(
             notes = [f"[exit code {status}{name}]"]
         if status and place.confines and any(sign in text for sign in _REFUSALS):
             met = [name for name in wrapped.held if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", text)]
-            notes += [_HELD.format(", ".join(met))] if met else []
-            notes.append(environment_note(text, folder.resolve()) or _REFUSED)
+            notes += [_PROTECTED_NOTE.format(", ".join(met))] if met else []
+            notes.append(environment_note(text, folder.resolve()) or _REFUSAL_NOTE)
         if jobs is not None and command.rstrip().endswith("&"):
-            notes.append(_LEFT)
+            notes.append(_BACKGROUND_NOTE)
         content = "\n".join([*([text.removesuffix("\n")] if text else []), *notes])
         return ToolResult("", "", [Text(notice + content)], is_error=status != 0, details={"exit_code": status})
 

@@ -12,7 +12,7 @@ from denizen.messages import ToolResult
 from denizen.ports import Tool, ToolContext, Traits
 from denizen.runtime.cancellation import run_in_thread
 from denizen.tools.files.glob import any_glob
-from denizen.tools.files.walk import Skipped, path_below, walk
+from denizen.tools.files.walk import SkippedEntries, path_below, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 
@@ -50,7 +50,7 @@ find = find_tool()
 
 
 def _find(workspace: Workspace, path: str, pattern: str, *, start: int, stop: threading.Event) -> ToolResult:
-    globs, skipped = any_glob(pattern.removeprefix(f"{workspace.root}/")), Skipped()
+    globs, skipped = any_glob(pattern.removeprefix(f"{workspace.root}/")), SkippedEntries()
     found: list[str] = []
     with workspace.at(path) as place:
         folder = place.path

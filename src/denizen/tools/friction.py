@@ -22,15 +22,15 @@ from denizen.tools.policy.defaults import may_default, misfit
 
 Kind = Literal["repeated", "misused", "refused", "failed", "corrected", "cut_off", "worked_around"]
 
-PLACES = frozenset({"start", "end", "lines"})
+POSITION_ARGUMENTS = frozenset({"start", "end", "lines"})
 """Arguments that say which part to show: to change them is to read on, not to correct."""
-DONE_BY_TOOLS = frozenset({"cat", "head", "tail", "sed", "grep", "rg", "find", "ls", "tree"})
+PROGRAMS_WITH_TOOLS = frozenset({"cat", "head", "tail", "sed", "grep", "rg", "find", "ls", "tree"})
 """Programs in place of which there are tools: run alone, they are a way around those."""
 _SUBJECTS = {"task": {"text"}}
 """Arguments that may be left out and yet say what a call is about: another one is another question."""
 _MAX_EXAMPLE_CHARS = 100  # characters of an example
-_OUR_OWN = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
-_WRONG = re.compile(r".{0,80}: wrong arguments: |there is no tool ")
+_OWN_RESULTS = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
+_MISUSE = re.compile(r".{0,80}: wrong arguments: |there is no tool ")
 _CUT = re.compile(r"^\[[^\n]*(?:to go on: |left out|cut: |more: |took longer than )", re.MULTILINE)
 
 CallsOf = Callable[[AssistantMessage], Sequence[ToolCall]]
@@ -53,7 +53,7 @@ class AnsweredCall:
         """The kind of trouble that it had by itself; None: no trouble."""
         if not self.result.is_error:
             return "cut_off" if _CUT.search(self.result.text) else None
-        if {MISUSED, INVALID_JSON} & self.call.args.keys() or _WRONG.match(self.result.text):
+        if {MISUSED, INVALID_JSON} & self.call.args.keys() or _MISUSE.match(self.result.text):
             return "misused"
         if self.result.text.startswith("not run: "):
             return "refused"
@@ -111,7 +111,7 @@ def friction(
                 tool.of[kind][_shown(attempt.call.args) if kind == "cut_off" else said] += 1
             command = attempt.call.args.get("command")
             simple = simple_commands(command) if isinstance(command, str) else None
-            if simple and len(simple) == 1 and simple[0].text.partition(" ")[0] in DONE_BY_TOOLS:
+            if simple and len(simple) == 1 and simple[0].text.partition(" ")[0] in PROGRAMS_WITH_TOOLS:
                 tool.of["worked_around"][_short(simple[0].text)] += 1
         for correction in _corrections(attempts, schemas):
             tool = found[correction.tool]
@@ -134,7 +134,7 @@ def _attempts(entries: Sequence[AnyEntry], calls_of: CallsOf) -> Iterator[Answer
                 asked = {call.id: call for call in calls_of(message)}
             case StartedEntry():
                 since += 1
-            case ToolEntry(message=result) if result.call_id in asked and result.text not in _OUR_OWN:
+            case ToolEntry(message=result) if result.call_id in asked and result.text not in _OWN_RESULTS:
                 yield AnsweredCall(asked[result.call_id], result, turn, since)
 
 
@@ -152,7 +152,7 @@ def _corrections(attempts: Sequence[AnsweredCall], schemas: Mapping[str, Schema]
             continue
         old, new = first.call.args, attempt.call.args
         changed = [argument for argument in {**old, **new} if old.get(argument) != new.get(argument)]
-        if len(changed) != 1 or changed[0] in PLACES:
+        if len(changed) != 1 or changed[0] in POSITION_ARGUMENTS:
             continue
         optional = {*may_default(schemas[name])} - _SUBJECTS.get(name, set()) if name in schemas else set()
         if changed[0] in optional or first.result.is_error:
@@ -198,7 +198,7 @@ def proposals(tools: Iterable[Friction], schemas: Mapping[str, Schema]) -> list[
     found: list[Proposal] = []
     for tool in tools:
         for argument, kind in may_default(schemas[tool.tool]).items() if tool.tool in schemas else ():
-            if argument in PLACES:
+            if argument in POSITION_ARGUMENTS:
                 continue
             value, why = _corrected(tool, argument)
             if value is None:

@@ -37,7 +37,7 @@ _SETTINGS = (
     *("diff.external=false", "diff.submodule=short", "log.showSignature=false", "log.diffMerges=separate"),
     *(f"gpg.{kind}program=false" for kind in ("", "openpgp.", "x509.", "ssh.")),
 )
-_OWN = r"^((filter|diff)\..*\.(clean|smudge|process|required|command|textconv)|blame\.ignorerevsfile)$"
+_PROGRAM_SETTINGS = r"^((filter|diff)\..*\.(clean|smudge|process|required|command|textconv)|blame\.ignorerevsfile)$"
 """Settings by which a repository names programs of its own, and a file that git quotes where it finds it wrong."""
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -56,7 +56,7 @@ _PLAIN_OPTION = re.compile(
 )
 """Options that only read this repository, whichever of the commands they are given to."""
 _FOLLOW_RENAMES = ("--follow", "-L")
-_SHELL = frozenset({"|", ">", ">>", "2>&1", "2>/dev/null", "&&", "||", ";"})
+_SHELL_OPERATORS = frozenset({"|", ">", ">>", "2>&1", "2>/dev/null", "&&", "||", ";"})
 
 
 def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most: int = 40_000) -> FunctionTool:
@@ -129,7 +129,7 @@ def _split(args: str) -> tuple[str, list[str]]:
         raise ToolRefused(f"git {command} isn't offered here, only {', '.join(_COMMANDS)}; for others use bash")
     if "\0" in args:
         raise ToolRefused(f"git: {args!r} is outside the workspace")
-    if shell := next((word for word in words if word in _SHELL), ""):
+    if shell := next((word for word in words if word in _SHELL_OPERATORS), ""):
         raise ToolRefused(f"git runs without a shell here, so {shell} has no meaning; leave it out, or use bash")
     return command, words[1:]
 
@@ -201,7 +201,7 @@ class _Repository:
     async def harmless(self) -> list[str]:
         """The options that take away the programs which the repository names for its files."""
         answer = bytearray()
-        listing = [*self.start, "config", "--null", "--get-regexp", _OWN]
+        listing = [*self.start, "config", "--null", "--get-regexp", _PROGRAM_SETTINGS]
         await self.run(Sandboxed(listing, self.environ), answer.extend)
         words: list[str] = []
         for setting in answer.decode(errors="surrogateescape").split("\0")[:-1]:

@@ -18,7 +18,7 @@ from denizen.runtime.cancellation import run_in_thread
 from denizen.tools.files.glob import any_glob
 from denizen.tools.files.open_path import EFFECTIVE_IDS
 from denizen.tools.files.text import lines_of, open_text, printable, readable, size
-from denizen.tools.files.walk import FoundEntry, Skipped, path_below, walk
+from denizen.tools.files.walk import FoundEntry, SkippedEntries, path_below, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
@@ -68,7 +68,7 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = TIMEOUT_S) -> Tool
         query = Query(
             pattern, ignore_case, most=1 if mode == "files" else start + times * MAX_RESULTS, count=mode == "count"
         )
-        workspace, skipped, stop = Workspace.of(turn), Skipped(), threading.Event()
+        workspace, skipped, stop = Workspace.of(turn), SkippedEntries(), threading.Event()
         page = _Page(workspace, mode, context, start, times, stop)
         searched, late = 0, False
         with closing(candidates(workspace, path, skipped, stop, glob=glob, language=type)) as batches:
@@ -154,7 +154,7 @@ class _Page:
 
 
 def candidates(
-    workspace: Workspace, path: str, skipped: Skipped, stop: threading.Event, *, glob: str, language: str
+    workspace: Workspace, path: str, skipped: SkippedEntries, stop: threading.Event, *, glob: str, language: str
 ) -> Generator[Sequence[str]]:
     """The addresses of the file `path`, or of those below the folder, as many at a time as one process can be given.
 

@@ -27,8 +27,8 @@ ROOT: Final = "/memories"
 NAME: Final = "memory"
 _UNTRUSTED: Final = ".untrusted"
 """A file that is there once something was kept while untrusted text was in sight."""
-_LEVELS: Final = 2
-_AROUND: Final = 2  # lines shown before and after a replacement
+_MAX_LEVELS: Final = 2
+_CONTEXT_LINES: Final = 2  # lines shown before and after a replacement
 
 
 def is_asked_for(config: Config) -> bool:
@@ -112,7 +112,7 @@ class _Folder:
             if place.stat() and not self._is_file(inside):
                 with place.folder() as fd:
                     rows = [f"{size}\t{path.rstrip('/')}{name}" for size, name in _listed(fd)]
-                return "\n".join([f"The files and folders in {path}, {_LEVELS} levels of them:", *rows])
+                return "\n".join([f"The files and folders in {path}, {_MAX_LEVELS} levels of them:", *rows])
         text = load(self._workspace, inside).text.split("\n")
         first, last = lines if lines and len(lines) == 2 else (1, -1)
         first, last = max(first, 1), len(text) if last == -1 else last
@@ -142,7 +142,7 @@ class _Folder:
             )
         text = before + new + after
         self._put(path, file, text)
-        shown = _numbered(text.split("\n"), max(line - _AROUND, 1), line + new.count("\n") + _AROUND)
+        shown = _numbered(text.split("\n"), max(line - _CONTEXT_LINES, 1), line + new.count("\n") + _CONTEXT_LINES)
         return "\n".join(["The memory file has been edited. It is there now:", *shown])
 
     def insert(self, path: str, after: int, text: str) -> str:
@@ -218,7 +218,7 @@ def _listed(fd: int) -> Iterator[tuple[str, str]]:
                 yield size(os.stat(name, dir_fd=at, follow_symlinks=False).st_size), f"{below}/{name}"
         for name in folders:
             yield "folder", f"{below}/{name}/"
-        if below.count("/") + 1 >= _LEVELS:
+        if below.count("/") + 1 >= _MAX_LEVELS:
             folders.clear()
 
 

@@ -21,7 +21,7 @@ from denizen.config.trust import SKILL_FOLDERS
 from denizen.trusted.environment import own_environment
 from denizen.trusted.git_settings import GitSettings
 
-OURS = ("denizen.toml", ".denizen", ".claude/agents")  # at the workspace's root: what the agent may do
+DENIZEN_FILES = ("denizen.toml", ".denizen", ".claude/agents")  # at the workspace's root: what the agent may do
 SKILL = "SKILL.md"
 NAME_PROGRAMS = (
     *(".envrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml"),
@@ -126,7 +126,7 @@ class Autorun:
         skills = (str(path) for name in SKILL_FOLDERS for path in Path(root, name).glob(f"*/{SKILL}"))
         own = map(str, own_environment(Path(root)))
         named = (place for at, text in self._commands for place in self._settings.named(text, os.path.join(root, at)))
-        yield from self._reached([*(f"{root}/{name}" for name in OURS), *skills, *own, *named])
+        yield from self._reached([*(f"{root}/{name}" for name in DENIZEN_FILES), *skills, *own, *named])
         around = (str(folder).rstrip("/") for folder in Path(root).parents)
         trees |= {folder: f"{folder}/.git" for folder in around if os.path.lexists(f"{folder}/.git")}
         pending = [(root, _PATTERNS[0])]

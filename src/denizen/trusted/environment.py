@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_APART = "Install Denizen separately: `uv tool install denizen`, or `pipx install denizen`."
+_ADVICE = "Install Denizen separately: `uv tool install denizen`, or `pipx install denizen`."
 
 
 @functools.cache
@@ -24,7 +24,7 @@ def environment_note(output: str, workspace: Path) -> str:
     """A note that commands can't change the environment, if the output shows that one tried; else empty."""
     for place in own_environment(workspace):
         if f"{place.relative_to(workspace)}/" in output:
-            return f"[{place.name} can't be changed by commands, because Denizen runs from it. {_APART}]"
+            return f"[{place.name} can't be changed by commands, because Denizen runs from it. {_ADVICE}]"
     return ""
 
 
@@ -33,4 +33,4 @@ def editable_install_warning(workspace: Path) -> str:
     code = Path(__file__).resolve().parents[1]
     if workspace not in code.parents or any(place in code.parents for place in own_environment(workspace)):
         return ""
-    return f"Commands can change Denizen itself: it runs from {code}, in the workspace. {_APART}"
+    return f"Commands can change Denizen itself: it runs from {code}, in the workspace. {_ADVICE}"

@@ -16,7 +16,7 @@ from pathlib import Path
 from denizen.config.home import user_folder
 from denizen.trusted.programs import find_program
 
-_HARMLESS = re.compile(
+_HARMLESS_KEYS = re.compile(
     r"""
     core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|worktree
       |autocrlf|eol|safecrlf|sparsecheckout|sparsecheckoutcone|quotepath|longpaths|untrackedcache
@@ -41,14 +41,14 @@ _TIMEOUT_S = 10.0
 MAX_BYTES = 4_000_000
 """Of a file of settings: git isn't asked to read a larger one."""
 
-_OF_USER = ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+_USER_VARIABLES = ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 
 _Signature = tuple[int, ...]  # of a file's state; empty if there is no regular file, or a huge one
 
 
 def is_harmless(key: str) -> bool:
     """Whether a setting is known to name no program."""
-    return _HARMLESS.fullmatch(key) is not None
+    return _HARMLESS_KEYS.fullmatch(key) is not None
 
 
 def ask_git(git: str, *words: str, environ: Mapping[str, str] = {}) -> str | None:
@@ -73,7 +73,7 @@ class GitSettings:
 
     def __init__(self, environ: Mapping[str, str], workspace: Path) -> None:
         self._git = find_program("git", environ, workspace, otherwise="/usr/bin/git")
-        self._environ = {name: value for name, value in environ.items() if name in _OF_USER}
+        self._environ = {name: value for name, value in environ.items() if name in _USER_VARIABLES}
         self._environ["HOME"] = str(user_folder(environ))
 
     def places(self, tree: str, files: Sequence[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ _MAX_KEYS = 50  # that are removed from a file of settings: each takes git a sta
 _MAX_NAME_BYTES = 4_096  # bytes of a file that names another
 
 
-class _Known(msgspec.Struct):
+class _StateBefore(msgspec.Struct):
     """The state before a command; `device` is the workspace's, whose number may differ after a restart.
 
     `protected` are places, which commands can't change, but move with a folder that they are in.
@@ -65,12 +65,12 @@ class Guard:
                     places.add(data.resolve())
         places = {place for place in places if self.workspace in place.parents and place.exists()}
         self.protected = tuple(sorted(place for place in places if places.isdisjoint(place.parents)))
-        known = _Known(self.workspace.stat().st_dev, {*found.values()}, [*map(str, self.protected)])
+        known = _StateBefore(self.workspace.stat().st_dev, {*found.values()}, [*map(str, self.protected)])
         return msgspec.to_builtins(known)
 
     def after(self, before: object) -> str:
         """Disarm what wasn't there and would run by itself outside; what that was, for the user and the model."""
-        known = msgspec.convert(before, _Known)
+        known = msgspec.convert(before, _StateBefore)
         device = self.workspace.stat().st_dev
         identities = {(device if number == known.device else number, *rest) for number, *rest in known.identities}
         taken: list[str] = []

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from denizen.tools.files.walk import Skipped, walk
+from denizen.tools.files.walk import SkippedEntries, walk
 from denizen.tools.files.workspace import Workspace
 
 ODD = [
@@ -51,7 +51,7 @@ def every_path(folder: str, above: str = "") -> Iterator[str]:
 
 def ours(root: Path, paths: Sequence[str]) -> set[str]:
     """The paths that are ignored, or below an ignored folder."""
-    entries = walk(Workspace(root), ".", Skipped(), threading.Event())
+    entries = walk(Workspace(root), ".", SkippedEntries(), threading.Event())
     return {*paths} - {"/".join(entry.names) for entry in entries}
 
 

@@ -13,7 +13,7 @@ from denizen.config.settings import McpServer, PolicySettings, Rule, SandboxSett
 from denizen.errors import ConfigError, ToolRefused
 from denizen.messages import AssistantMessage, Text, ToolCall
 from denizen.ports import Toolset, Traits
-from denizen.tools.mcp.tool import UNKNOWN, names_for
+from denizen.tools.mcp.tool import UNKNOWN_TRAITS, names_for
 from denizen.tools.policy.policy import RulePolicy
 from denizen.tools.sandbox import Bubblewrap
 from denizen.trusted.session_files import SessionFiles
@@ -141,7 +141,7 @@ def test_names_are_valid_and_each_means_one_tool() -> None:
 async def test_a_tool_is_the_strictest_unless_it_says_that_it_reads(scene: Scene, listing: Path) -> None:
     reads = described("look", annotations={"readOnlyHint": True, "openWorldHint": False})
     async with scene.met(server(listing, described("change"), reads)) as tools:
-        assert tools["mcp_notes_change"].traits == UNKNOWN
+        assert tools["mcp_notes_change"].traits == UNKNOWN_TRAITS
         assert tools["mcp_notes_look"].traits == Traits.READS | Traits.NETWORK | Traits.PRIVATE | Traits.UNTRUSTED
 
 

@@ -17,9 +17,9 @@ _TEXT = re.compile(
     r"text(?:/.*)?|.*\+(?:json|xml)"
     r"|application/(?:json|xml|javascript|ecmascript|yaml|x-yaml|toml|x-ndjson|x-sh|sql|graphql)"
 )
-_UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+_UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 _META = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _NO_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-7"})
 """Codecs of Python that no page is written in, or that only a trick is written in."""
 
@@ -37,14 +37,18 @@ class WebPage:
 
 def is_text(media_type: str) -> bool:
     """Whether content of that type can be read, or may turn out to be readable."""
-    return media_type in _HTML | _UNSAID or _TEXT.fullmatch(media_type) is not None
+    return media_type in _HTML | _UNKNOWN_TYPES or _TEXT.fullmatch(media_type) is not None
 
 
 async def read_page(page: WebPage) -> str:
     """The page's text; of HTML, as Markdown. Raises ToolRefused for binary data, and for HTML that can't be read."""
-    if page.media_type in _UNSAID and b"\0" in page.data[:1000] and not page.data.startswith(tuple(_MARKS)):
+    if (
+        page.media_type in _UNKNOWN_TYPES
+        and b"\0" in page.data[:1000]
+        and not page.data.startswith(tuple(_BYTE_ORDER_MARKS))
+    ):
         raise ToolRefused(f"{page.url} is binary data of an unknown type, {len(page.data):,} bytes")
-    mark = next((charset for mark, charset in _MARKS.items() if page.data.startswith(mark)), "")
+    mark = next((charset for mark, charset in _BYTE_ORDER_MARKS.items() if page.data.startswith(mark)), "")
     meta = _META.search(page.data[:1024]) if page.media_type in _HTML | {""} else None
     text = page.data.decode("cp1252", errors="replace")
     for charset in (mark, page.charset, meta[1].decode() if meta else "", "utf-8"):

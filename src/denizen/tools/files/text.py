@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from denizen.errors import ToolRefused
 from denizen.text.plural import counted
 
-_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _CHUNK_BYTES = 1 << 16
 _HEAD_BYTES = 8192  # bytes that tell whether a file is text, as in git
 _BROKEN = re.compile("[\udc80-\udcff]")
@@ -38,8 +38,8 @@ class Encoding:
 
 def decode(data: bytes) -> tuple[str, Encoding] | None:
     """The text of a whole file and its encoding; None for binary data."""
-    mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
-    encoding = Encoding(_MARKS.get(mark, "utf-8"), mark)
+    mark = next((mark for mark in _BYTE_ORDER_MARKS if data.startswith(mark)), b"")
+    encoding = Encoding(_BYTE_ORDER_MARKS.get(mark, "utf-8"), mark)
     try:
         text = data[len(mark) :].decode(encoding.name)
     except UnicodeDecodeError:

@@ -9,7 +9,7 @@ from typing import Any
 from denizen.text.plural import counted
 from denizen.tools.files.open_path import OpenPath
 from denizen.tools.files.text import printable, size
-from denizen.tools.files.walk import Skipped, walk
+from denizen.tools.files.walk import SkippedEntries, walk
 from denizen.tools.files.workspace import Workspace
 
 MAX_ROWS = 100  # of the whole tree
@@ -28,7 +28,7 @@ class FolderTree:
     sizes: dict[str, int] = field(default_factory=dict)
 
 
-def read_tree(workspace: Workspace, address: str, skipped: Skipped, stop: threading.Event) -> FolderTree:
+def read_tree(workspace: Workspace, address: str, skipped: SkippedEntries, stop: threading.Event) -> FolderTree:
     """All that is below the folder, without what git ignores."""
     tree = FolderTree()
     with closing(walk(workspace, address, skipped, stop)) as entries:

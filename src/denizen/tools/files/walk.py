@@ -32,7 +32,7 @@ class FoundEntry:
 
 
 @dataclass(slots=True)
-class Skipped:
+class SkippedEntries:
     """Entries that a walk left out: the numbers of ignored and denied ones, and those that can't be read, and why."""
 
     ignored: int = 0
@@ -123,7 +123,7 @@ class _Level:
     entries: "Iterator[os.DirEntry[str]]"
 
 
-def walk(workspace: Workspace, path: str, skipped: Skipped, stop: threading.Event) -> Generator[FoundEntry]:
+def walk(workspace: Workspace, path: str, skipped: SkippedEntries, stop: threading.Event) -> Generator[FoundEntry]:
     """Everything below the folder `path`, until `stop` is set. Raises ToolRefused for what isn't a folder."""
     with workspace.at(path) as folder, folder.folder() as fd:
         top = len(folder.names)

@@ -20,7 +20,7 @@ from denizen.trusted.session_files import SessionFiles
 CONFIGURATION = "denizen.toml"  # the tools don't write it at the workspace's root: it says what they may do
 MAX_LINKS = 40  # symbolic links that one path may lead through
 
-_THROUGH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Workspace:
@@ -217,20 +217,20 @@ class _Descent:
     def _start(self, path: str) -> None:
         base, names = self._workspace.start(path, self._path)
         self.close()
-        self._fds.append(os.open(base, _THROUGH & ~os.O_NOFOLLOW))
+        self._fds.append(os.open(base, _FOLDER_FLAGS & ~os.O_NOFOLLOW))
         self._names = split(base)
         self._floor = len(self._names)
         self._pending.extendleft(reversed(names))
 
     def _open_folder(self, name: str, names: Names, made: list[str] | None) -> int:
         with suppress(FileNotFoundError):
-            return os.open(name, _THROUGH, dir_fd=self._fds[-1])
+            return os.open(name, _FOLDER_FLAGS, dir_fd=self._fds[-1])
         if made is None:
             raise path_missing(self._fds[-1], name, self._workspace.shown(names))
         self._workspace.check_writable(names)
         os.mkdir(name, dir_fd=self._fds[-1])
         made.append(self._workspace.shown(names))
-        return os.open(name, _THROUGH, dir_fd=self._fds[-1])
+        return os.open(name, _FOLDER_FLAGS, dir_fd=self._fds[-1])
 
     def _arrive(self, names: Names, name: str, *, writing: bool) -> OpenPath:
         workspace = self._workspace

@@ -11,7 +11,7 @@ from denizen.config.settings import McpServer
 from denizen.errors import ConfigError, ToolRefused
 from denizen.ports import ToolContext, TurnEnded
 from denizen.runtime.clock import Clock
-from denizen.tools.mcp.elicitation import Questions
+from denizen.tools.mcp.elicitation import Elicitations
 from denizen.tools.mcp.listing import Listing, listing_of
 from denizen.trusted.session_files import SessionFiles
 
@@ -46,7 +46,7 @@ class McpConnection:
     listed: Callable[[str, Listing], object] = lambda name, listing: None
 
     def __post_init__(self) -> None:
-        self._questions = Questions(self.name, self.settings.timeout)
+        self._questions = Elicitations(self.name, self.settings.timeout)
         self._task: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
         self._listing = Listing()

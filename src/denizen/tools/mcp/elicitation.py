@@ -35,7 +35,7 @@ _CURRENT: ContextVar[_Request | None] = ContextVar("mcp_request", default=None)
 
 
 @dataclass(eq=False)
-class Questions:
+class Elicitations:
     """A server's questions; its requests may take so many `seconds`. While the person is asked, the time of a request
     stands still; when it is over nobody is asked for it any more.
     """

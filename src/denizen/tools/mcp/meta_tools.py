@@ -13,7 +13,17 @@ from denizen.ports import Schema, Tool, ToolContext, Traits
 from denizen.tools.function import result, tool
 from denizen.tools.mcp.connection import McpConnection
 from denizen.tools.mcp.listing import pages
-from denizen.tools.mcp.tool import CALL, PROMPT, READS, RESOURCE, SEARCH, UNKNOWN, McpTool, parts_of, text_of
+from denizen.tools.mcp.tool import (
+    CALL,
+    PROMPT,
+    READING_TRAITS,
+    RESOURCE,
+    SEARCH,
+    UNKNOWN_TRAITS,
+    McpTool,
+    parts_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -82,7 +92,7 @@ class _Call:
 
     name = CALL
     shell_names: Sequence[str] = ()
-    traits = UNKNOWN
+    traits = UNKNOWN_TRAITS
     schema = _CALL_SCHEMA
 
     def __init__(self, tools: Sequence[str]) -> None:
@@ -113,7 +123,7 @@ class _Call:
 def resource_tool(connections: Mapping[str, McpConnection]) -> Tool:
     """`mcp_resource`: what servers have to read."""
 
-    @tool(name=RESOURCE, traits=READS)
+    @tool(name=RESOURCE, traits=READING_TRAITS)
     async def mcp_resource(server: str, turn: ToolContext, uri: str = "") -> ToolResult:
         """List what an MCP server has to read, or read one of it.
 
@@ -144,7 +154,7 @@ def resource_tool(connections: Mapping[str, McpConnection]) -> Tool:
 def prompt_tool(connections: Mapping[str, McpConnection]) -> Tool:
     """`mcp_prompt`: texts of servers that say how something is done."""
 
-    @tool(name=PROMPT, traits=READS)
+    @tool(name=PROMPT, traits=READING_TRAITS)
     async def mcp_prompt(
         server: str, turn: ToolContext, name: str = "", arguments: dict[str, str] | None = None
     ) -> ToolResult:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.shared.message import SessionMessage
 
-_PASSED = (
+_PASSED_VARIABLES = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_*"),
     *("XDG_*_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
 )
@@ -39,7 +39,11 @@ class Program:
     def __init__(self, settings: McpServer, workspace: Path, environ: Mapping[str, str]) -> None:
         self._settings = settings
         self._folder = workspace / settings.cwd
-        passed = {name: value for name, value in environ.items() if any(fnmatch.fnmatchcase(name, p) for p in _PASSED)}
+        passed = {
+            name: value
+            for name, value in environ.items()
+            if any(fnmatch.fnmatchcase(name, p) for p in _PASSED_VARIABLES)
+        }
         environ = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | passed | settings.env
         self._environ = trusted_environ(environ, workspace)
         self._workspace = workspace

@@ -97,7 +97,7 @@ def _bounded(stream: Any) -> Any:
     return Bounded()
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _StoredSignIn(msgspec.Struct, frozen=True):
     """The sign-in at a server: what it gave out, when that ends (seconds since the epoch), and where it is renewed."""
 
     client: dict[str, Any] | None = None
@@ -115,9 +115,9 @@ class Tokens:
     clock: Clock
 
     @property
-    def kept(self) -> _Kept:
+    def kept(self) -> _StoredSignIn:
         """The stored sign-in; empty fields if nobody signed in. Raises ConfigError."""
-        return self._read().get(self.url, _Kept())
+        return self._read().get(self.url, _StoredSignIn())
 
     def forget(self) -> None:
         """Forget the sign-in: a client is registered for one callback address."""
@@ -127,7 +127,7 @@ class Tokens:
         """Change what is kept. Raises ConfigError."""
         with sole_writer(self.home):
             every = self._read()
-            every[self.url] = msgspec.structs.replace(every.get(self.url, _Kept()), **fields)
+            every[self.url] = msgspec.structs.replace(every.get(self.url, _StoredSignIn()), **fields)
             write_private(self._path, msgspec.json.encode(every))
 
     async def get_tokens(self) -> "OAuthToken | None":
@@ -155,9 +155,9 @@ class Tokens:
     def _path(self) -> Path:
         return self.home / "mcp-tokens.json"
 
-    def _read(self) -> dict[str, _Kept]:
+    def _read(self) -> dict[str, _StoredSignIn]:
         try:
-            return msgspec.json.decode(read_settings(self._path) or b"{}", type=dict[str, _Kept])
+            return msgspec.json.decode(read_settings(self._path) or b"{}", type=dict[str, _StoredSignIn])
         except msgspec.DecodeError as error:
             raise ConfigError(f"{self._path} is damaged: {error}. Remove it, and sign in again.") from error
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import ContentBlock, ReadResourceResult
 
-UNKNOWN = (
+UNKNOWN_TRAITS = (
     Traits.WRITES | Traits.EXECUTES | Traits.NETWORK | Traits.SENDS | Traits.PRIVATE | Traits.UNTRUSTED | Traits.CHANGES
 )  # whatever it does
-READS = (UNKNOWN & ~EFFECTS) | Traits.READS
+READING_TRAITS = (UNKNOWN_TRAITS & ~EFFECTS) | Traits.READS
 """Traits of a tool that claims only to read: it is still asked about, because by default all `NETWORK` calls are."""
 
 SEARCH, CALL, RESOURCE, PROMPT = "mcp_search", "mcp_call", "mcp_resource", "mcp_prompt"
@@ -91,8 +91,8 @@ def _traits_of(tool: KnownTool, of_server: Sequence[str] | None) -> Traits:
     if of_server is not None:
         return reduce(or_, (Traits[each.upper()] for each in of_server), Traits.NONE)
     if tool.only_reads:
-        return READS
-    return UNKNOWN & ~Traits.CHANGES if tool.annotations.get("destructiveHint") is False else UNKNOWN
+        return READING_TRAITS
+    return UNKNOWN_TRAITS & ~Traits.CHANGES if tool.annotations.get("destructiveHint") is False else UNKNOWN_TRAITS
 
 
 def names_for(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

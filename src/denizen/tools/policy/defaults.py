@@ -23,9 +23,9 @@ from denizen.ports import (
 )
 from denizen.text.tool_aliases import resolve_alias
 
-JUDGED = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
+POLICY_ARGUMENTS = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})
 """Arguments that the policy decides by: the call itself must give them."""
-ELSEWHERE = frozenset(
+BUILT_IN_TOOLS = frozenset(
     {
         *("read", "write", "edit", "apply_patch", "ls", "find", "grep", "bash", "git", "web_fetch", "web_search"),
         *("view", "edit_symbol", "analyze", "package", "remember", "recall", "forget", "task", "ask", "message"),
@@ -37,7 +37,7 @@ ELSEWHERE = frozenset(
 
 
 @dataclass(slots=True)
-class Defaulted:
+class ToolWithDefaults:
     """A tool whose calls get `defaults` for arguments they don't give; its schema tells the model."""
 
     tool: Tool
@@ -80,7 +80,7 @@ def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any
     """
     names = [tool.name for tool in tools]
     for name in settings:
-        if name not in names and name not in ELSEWHERE:
+        if name not in names and name not in BUILT_IN_TOOLS:
             raise ConfigError(f"tools.{name}: there is no tool {name!r}. {_nearest(name, names)}")
     found: list[Tool] = []
     for tool in tools:
@@ -101,7 +101,7 @@ def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any
         documented = {name: {**arguments[name], "default": value} for name, value in defaults.items()}
         parameters = {**schema.parameters, "properties": {**schema.parameters["properties"], **documented}}
         schema = msgspec.structs.replace(schema, parameters=parameters)
-        found.append(Defaulted(tool, defaults, tool.name, tool.shell_names, tool.traits, schema))
+        found.append(ToolWithDefaults(tool, defaults, tool.name, tool.shell_names, tool.traits, schema))
     return found
 
 
@@ -113,7 +113,7 @@ def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
     """
     from importlib.metadata import entry_points
 
-    known = {"*", *ELSEWHERE, *(tool.name for tool in tools)}
+    known = {"*", *BUILT_IN_TOOLS, *(tool.name for tool in tools)}
     unknown = {rule.tool for rule in rules} - known
     extensions = [f"{entry.name}_" for entry in entry_points(group="denizen.tools")] if unknown else []
     for number, rule in enumerate(rules):
@@ -125,7 +125,7 @@ def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
 
 def may_default(schema: Schema) -> dict[str, dict[str, Any]]:
     """The arguments of a tool that can be given a default, with their schemas."""
-    required = {*schema.parameters.get("required", ())} | JUDGED
+    required = {*schema.parameters.get("required", ())} | POLICY_ARGUMENTS
     return {name: kind for name, kind in schema.parameters["properties"].items() if name not in required}
 
 

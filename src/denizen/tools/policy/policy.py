@@ -36,8 +36,8 @@ from denizen.tools.policy.secrets import restore_secrets
 from denizen.trusted.autorun import Autorun
 
 _MAX_SHOWN_CHARS = 200  # characters of a call's argument that a reason shows
-_REACHES_OUT = Traits.NETWORK | Traits.SENDS
-_BOTH = Traits.UNTRUSTED | Traits.PRIVATE
+_OUTWARD_TRAITS = Traits.NETWORK | Traits.SENDS
+_PRIVATE_AND_UNTRUSTED = Traits.UNTRUSTED | Traits.PRIVATE
 
 
 class RulePolicy:
@@ -86,46 +86,19 @@ class RulePolicy:
         read_only: bool = False,
         chat: tuple[str, str] = ("", ""),
     ) -> Decision:
-        """Whether the call may run where the model sees what has the traits `in_sight`."""
+        """Whether the call may run while the model sees content with the traits `in_sight`."""
         if read_only and not is_harmless(tool):
             return Decision("deny", f"{tool.name} refused: read-only session.")
         if rule := self._deciding(self._rules, call):
-            name = f"{rule.decide} {rule.tool} {rule.match!r}"
-            why = {
-                "allow": f"Your rule allows it: {name}.",
-                "ask": f"{_allow(call)} Your rule asks: {name}.",
-                "deny": f"The user's policy denies it ({name}): do it another way, or say what you need.",
-            }
-            if rule not in self._rules:
-                why["ask"] = (
-                    f"{_allow(call)} Part of the command is only known when it runs, and your rule about {rule.tool} "
-                    f"{rule.match!r} may cover it."
-                )
-            decision = Decision(rule.decide, why[rule.decide])
+            decision = self._by_rule(rule, call)
         else:
             decision = self._by_default(call, tool, chat)
         if decision.verdict == "ask" and self._deciding(approved, call):
             decision = Decision("allow", "The user approved such calls for the session.")
-        if decision.verdict != "allow" or _is_reply(call, tool, chat) or _exact_rule(call) in [*self._rules, *approved]:
+        is_exempt = _is_reply(call, tool, chat) or _exact_rule(call) in [*self._rules, *approved]
+        if decision.verdict != "allow" or is_exempt:
             return decision
-        runs_outside = _leaves_sandbox(call) or (
-            Traits.EXECUTES in tool.traits and (self._network or not self._sandbox.confines)
-        )
-        if _BOTH in in_sight and (tool.traits & _REACHES_OUT or runs_outside):
-            return Decision(
-                "ask",
-                f"{_allow(call)} The agent has private data in sight, and text that others wrote, which may ask for "
-                "that data.",
-            )
-        if Traits.UNTRUSTED in in_sight and self._begins_sessions(call, tool):
-            return Decision(
-                "ask",
-                f"{_allow(call)} Later sessions begin with this file, and text that others wrote is in sight.",
-            )
-        if Traits.UNTRUSTED in in_sight and Traits.CHANGES in tool.traits:
-            why = "It can't be undone, and the agent has text in sight that others wrote."
-            return Decision("ask", f"{_allow(call)} {why}", unless_said=True)
-        return decision
+        return self._by_sight(call, tool, in_sight) or decision
 
     def arguments(self, call: ToolCall, tool: Tool, *, approved: Sequence[Rule] = ()) -> dict[str, Any]:
         """The call's arguments with the secrets that their marks stand for (`restore_secrets`)."""
@@ -137,7 +110,7 @@ class RulePolicy:
             rule = self._deciding([*self._rules, *approved], call)
             if rule is None or rule.decide != "allow":
                 return False
-            only_writes = Traits.WRITES in tool.traits and not tool.traits & (_REACHES_OUT | Traits.EXECUTES)
+            only_writes = Traits.WRITES in tool.traits and not tool.traits & (_OUTWARD_TRAITS | Traits.EXECUTES)
             return mark.strip("[]") in rule.match or (only_writes and rule.match.strip("*") != "")
 
         files = Workspace(self._workspace, restricted=self._restricted, private=self._home)
@@ -199,6 +172,33 @@ class RulePolicy:
         if _leaves_sandbox(call):  # a rule that allows a command doesn't mean it outside the sandbox
             rules = [rule for rule in rules if rule.decide != "allow" or rule.match.startswith("{")]
         return deciding_rule(rules, call.name, call.args, self._workspace, paths)
+
+    def _by_rule(self, rule: Rule, call: ToolCall) -> Decision:
+        name = f"{rule.decide} {rule.tool} {rule.match!r}"
+        if rule.decide == "allow":
+            return Decision("allow", f"Your rule allows it: {name}.")
+        if rule.decide == "deny":
+            return Decision("deny", f"The user's policy denies it ({name}): do it another way, or say what you need.")
+        if rule in self._rules:
+            return Decision("ask", f"{_allow(call)} Your rule asks: {name}.")
+        may_cover = f"your rule about {rule.tool} {rule.match!r} may cover it"
+        return Decision("ask", f"{_allow(call)} Part of the command is only known when it runs, and {may_cover}.")
+
+    def _by_sight(self, call: ToolCall, tool: Tool, in_sight: Traits) -> Decision | None:
+        """The question that an allowed call still needs because of what the model sees; None: it needs none."""
+        runs_outside = _leaves_sandbox(call) or (
+            Traits.EXECUTES in tool.traits and (self._network or not self._sandbox.confines)
+        )
+        if _PRIVATE_AND_UNTRUSTED in in_sight and (tool.traits & _OUTWARD_TRAITS or runs_outside):
+            why = "The agent has private data in sight, and text that others wrote, which may ask for that data."
+            return Decision("ask", f"{_allow(call)} {why}")
+        if Traits.UNTRUSTED in in_sight and self._begins_sessions(call, tool):
+            why = "Later sessions begin with this file, and text that others wrote is in sight."
+            return Decision("ask", f"{_allow(call)} {why}")
+        if Traits.UNTRUSTED in in_sight and Traits.CHANGES in tool.traits:
+            why = "It can't be undone, and the agent has text in sight that others wrote."
+            return Decision("ask", f"{_allow(call)} {why}", unless_said=True)
+        return None
 
     def _by_default(self, call: ToolCall, tool: Tool, chat: tuple[str, str]) -> Decision:
         if Traits.EXECUTES in tool.traits and not self._sandbox.confines:

@@ -49,14 +49,14 @@ _DEFINITION = re.compile(
     r" | type\s+[A-Z].* | (?:open\s+|data\s+|sealed\s+)*(?:fun|interface|object|protocol|struct|enum)\s+\w.* ) $"
 )
 _METHOD = re.compile(r"^\s+(?:async\s+)?def\s+[^_\s]\w*\s*\(.*$")
-_READS = re.compile(
+_READING_PROGRAMS = re.compile(
     r"\[|basename|cat|cd|cksum|cmp|comm|cut|df|diff|dirname|du|echo|egrep|false|fgrep|find|grep|head|id|ls|md5sum|nl|printf"
     r"|pwd|readlink|realpath|rg|seq|sha256sum|stat|tac|tail|test|tr|true|uname|wc|which|whoami"
 )
 """Programs that only read."""
-_BUT_WITH = re.compile(r"-(?:delete|exec|ok|fprint|fls)|--(?:pre|hostname-bin)")
+_WRITING_OPTIONS = re.compile(r"-(?:delete|exec|ok|fprint|fls)|--(?:pre|hostname-bin)")
 """Options with which some of them do more."""
-_DELETES = re.compile(
+_DELETING_COMMANDS = re.compile(
     r"(?:rm|rmdir|unlink|shred|truncate|mv)\b|git (?:rm|mv|clean|reset|checkout|restore|switch|stash)\b|find .*-delete"
 )
 _MAX_FILE_BYTES = 5_000_000  # bytes of a file that is looked into
@@ -101,7 +101,11 @@ def risk_of(tool: str, args: Mapping[str, Any], workspace: Path) -> Risk | None:
             simple = simple_commands(command)
             if simple is not None and all(_only_reads(part.text, workspace) for part in simple):
                 return Risk("low", "it only reads")
-            if any(_DELETES.match(each) for part in possible_commands(command) for each in part.effective_commands()):
+            if any(
+                _DELETING_COMMANDS.match(each)
+                for part in possible_commands(command)
+                for each in part.effective_commands()
+            ):
                 return Risk("high", "it deletes, moves or discards files or changes")
             return Risk("medium", "it may change files")
         case _:
@@ -118,7 +122,7 @@ def _only_reads(command: str, workspace: Path) -> bool:
     program, *words = shlex.split(command)
     if program == "git":
         return only_reads(words, workspace)
-    return bool(_READS.fullmatch(program)) and not any(map(_BUT_WITH.match, words))
+    return bool(_READING_PROGRAMS.fullmatch(program)) and not any(map(_WRITING_OPTIONS.match, words))
 
 
 def _symbol(args: Mapping[str, Any], workspace: Path) -> Risk:

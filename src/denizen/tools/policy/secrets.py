@@ -16,7 +16,7 @@ from denizen.messages import ToolCall
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.policy.call_files import files_of, meant_by_patch
 
-_MARKS_STAY = frozenset({"remember", "forget"})  # tools whose marks stay marks: the memory holds no secrets
+_TOOLS_KEEPING_MARKS = frozenset({"remember", "forget"})  # tools whose marks stay marks: the memory holds no secrets
 _MAX_FILE_BYTES = 5_000_000  # of a file in which a secret is looked for
 _BETWEEN_WORDS = re.compile(r"[\s;|&<>()'\"`=]+")
 
@@ -42,7 +42,7 @@ def restore_secrets(
     A secret goes into a file that holds it, into a command that names such a file, and where a rule of the user's
     `lets_in` its mark; a mark that the file holds as it is stays one. Raises ToolRefused for any other mark.
     """
-    if call.name in _MARKS_STAY or not MARK.search(all_arguments(call.args)):
+    if call.name in _TOOLS_KEEPING_MARKS or not MARK.search(all_arguments(call.args)):
         return call.args
     fates: dict[str, set[_Fate]] = {}
     for writing in _writings(call, Path(files.root)):

@@ -7,13 +7,13 @@ from fnmatch import fnmatchcase
 from denizen.config.redact import KNOWN_KEY, Redactor, is_secret
 from denizen.config.settings import SandboxSettings
 
-_LEADS_OUT = re.compile(
+_WITHHELD_NAMES = re.compile(
     r"SSH_AUTH_SOCK|SSH_AGENT_PID|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY"
     r"|LD_PRELOAD|LD_AUDIT|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PROMPT_COMMAND"
     r"|GIT_(?!AUTHOR_|COMMITTER_).*"
 )
 """Services of the user's session, and what changes the behaviour of every shell, program or git."""
-_FIXED = {
+_FIXED_VARIABLES = {
     "TERM": "dumb",
     "NO_COLOR": "1",
     "PAGER": "cat",
@@ -40,7 +40,7 @@ class CommandEnvironment:
 
         def is_kept_out(name: str, value: str) -> bool:
             return (
-                _LEADS_OUT.fullmatch(name) is not None
+                _WITHHELD_NAMES.fullmatch(name) is not None
                 or any(fnmatchcase(name, pattern) for pattern in settings.withhold)
                 or is_secret(name, value, even_words=True)
                 or KNOWN_KEY.search(value) is not None
@@ -50,11 +50,11 @@ class CommandEnvironment:
         kept_out = {
             name
             for name, value in environ.items()
-            if name not in settings.environment and name not in _FIXED and is_kept_out(name, value)
+            if name not in settings.environment and name not in _FIXED_VARIABLES and is_kept_out(name, value)
         }
         named = {name: environ[name] for name in settings.environment if name in environ}
         passed = {name: value for name, value in environ.items() if name not in kept_out}
-        self.variables = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | passed | _FIXED | named
+        self.variables = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | passed | _FIXED_VARIABLES | named
         names = ", ".join(sorted(kept_out))
         self.notice = (
             f"Commands don't get these environment variables: {names}. Those in `sandbox.environment` they do."

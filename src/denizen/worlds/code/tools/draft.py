@@ -15,7 +15,7 @@ from denizen.tools.files.changes import LoadedFile, NewContent
 from denizen.worlds.code.tools.layout import fit, with_after, with_before, without
 from denizen.worlds.code.tools.symbols.target import matching, no_such_symbol
 
-_LARGE = FUNCTIONS | TYPES | {"module"}  # kinds with blank lines between them
+_LARGE_KINDS = FUNCTIONS | TYPES | {"module"}  # kinds with blank lines between them
 
 
 @dataclass(frozen=True)
@@ -173,11 +173,11 @@ class Draft:
     def _gap(self, symbol: Symbol, block: Sequence[str], *, before: bool) -> int:
         """How many blank lines go between the symbol and a new neighbour: as between others of its size, else usual."""
         usual = 2 if self.language == "python" and not symbol.depth else 1
-        large = symbol.kind in _LARGE
+        large = symbol.kind in _LARGE_KINDS
         if large != (len(block) > 1):
             return usual
         others = [
-            each for each in self.outline.symbols if each.depth == symbol.depth and (each.kind in _LARGE) == large
+            each for each in self.outline.symbols if each.depth == symbol.depth and (each.kind in _LARGE_KINDS) == large
         ]
         above = max((each.last for each in others if each.last < symbol.first), default=None)
         below = min((each.first for each in others if each.first > symbol.last), default=None)

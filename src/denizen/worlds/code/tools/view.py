@@ -17,7 +17,7 @@ from denizen.structure import TYPES
 from denizen.tools.files.media import seen
 from denizen.tools.files.text import size
 from denizen.tools.files.tree import read_tree, summary, tree_facts, tree_rows
-from denizen.tools.files.walk import Skipped
+from denizen.tools.files.walk import SkippedEntries
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
@@ -138,7 +138,7 @@ class _View:
             return seen(file, target.path, pages, go_on, most=MAX_CHARS, stop=self.stop)
 
     def _folder(self, target: Target) -> Answer:
-        skipped = Skipped()
+        skipped = SkippedEntries()
         tree = read_tree(self.workspace, target.address, skipped, self.stop)
         rows, levels = tree_rows(tree, self.depth)
         more = f"\n[deeper folders are only counted; more: view {target.path}/FOLDER]" if tree.deepest > levels else ""

@@ -31,7 +31,7 @@ _NODES: Final = (
     *("switch_expression_arm", "match_conditional_expression"),
 )
 """Words and nodes of grammars that are decisions."""
-_INSTEAD: Final = {
+_REPLACEMENTS: Final = {
     "kotlin": ("when", ""),  # its entries count
     "php": ("case", "(case_statement)"),  # an enumeration has cases, too
     "python": ("conditional_expression", ""),  # its `if` counts
@@ -150,7 +150,7 @@ def _query(language: str) -> "Query":
     import tree_sitter
 
     known = grammar(language)
-    without, other = _INSTEAD.get(language, ("", ""))
+    without, other = _REPLACEMENTS.get(language, ("", ""))
     words = [f'"{word}"' for word in _WORDS if word != without and known.id_for_node_kind(word, False)]
     nodes = [f"({node})" for node in _NODES if node != without and known.id_for_node_kind(node, True)]
     return tree_sitter.Query(known, f"[{' '.join([*words, *nodes, other])}] @decision {_ELSE.get(language, '')}")

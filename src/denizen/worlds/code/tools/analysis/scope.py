@@ -19,7 +19,9 @@ Facts = dict[str, Any]  # a finding as data for a filter
 MAX_FILE_BYTES = 1_000_000  # of a file that is read; a larger one was made by a program, or is data
 
 BATCH_FILES = 100  # files whose measures are stored together
-VENDORED = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty", "bower_components"})
+VENDORED_FOLDERS = frozenset(
+    {"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty", "bower_components"}
+)
 """Folders with other people's code."""
 
 
@@ -43,7 +45,7 @@ class Scope:
         for file in self.index.files(below=self.below):
             if self.stop.is_set():
                 return
-            is_vendored = not VENDORED.isdisjoint(file.path.removeprefix(self.below).split("/")[:-1])
+            is_vendored = not VENDORED_FOLDERS.isdisjoint(file.path.removeprefix(self.below).split("/")[:-1])
             if file.path != self.below and (file.generated or is_vendored):
                 self.left_out.add(file.path)
             else:

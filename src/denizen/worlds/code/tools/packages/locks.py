@@ -24,7 +24,7 @@ from denizen.worlds.code.tools.packages.manifests import python_name, requiremen
 
 _MAX_DEPTH = 20  # levels of a YAML file
 _PIN = re.compile(r"={2,3}\s*([^\s,;*]+)$")
-_FROM = frozenset({"git", "hg", "vcs", "path", "file", "directory", "url", "archive"})
+_SOURCE_KEYS = frozenset({"git", "hg", "vcs", "path", "file", "directory", "url", "archive"})
 """How an entry says that its package is from no index."""
 _VIA = re.compile(r"^\s*#\s+(?:via\s+)?(\S.*)$")
 
@@ -77,7 +77,7 @@ def read_pdm(source: str) -> LockFile:
     needs: dict[str, list[str]] = {}
     packages: dict[str, Package] = {}
     for each in tables(tomllib.loads(source).get("package")):
-        package = _python_package(each, None if _FROM.intersection(each) else "")
+        package = _python_package(each, None if _SOURCE_KEYS.intersection(each) else "")
         packages[package.name] = package
         lines = words(each.get("dependencies"))
         names = [wanted.name for line in lines for wanted in requirement(line) if wanted.name != package.name]
@@ -89,7 +89,7 @@ def read_pylock(source: str) -> LockFile:
     """pylock.toml (PEP 751); whether it says who brings what is up to the tool that wrote it."""
     found = [
         (
-            _python_package(each, None if _FROM.intersection(each) else text(each.get("index"))),
+            _python_package(each, None if _SOURCE_KEYS.intersection(each) else text(each.get("index"))),
             _python_needs(each.get("dependencies")),
         )
         for each in tables(tomllib.loads(source).get("packages"))
@@ -105,7 +105,9 @@ def read_pipfile_lock(source: str) -> LockFile:
     packages: list[Package] = []
     for name, each in [*table(data, "default").items(), *table(data, "develop").items()]:
         index = text(table(each).get("index")) or usual
-        registry = None if _FROM.intersection(table(each)) else sources.get(index, "" if index == usual else index)
+        registry = (
+            None if _SOURCE_KEYS.intersection(table(each)) else sources.get(index, "" if index == usual else index)
+        )
         packages.append(Package(python_name(name), text(each).removeprefix("=="), registry=registry))
     return LockFile(link((package, []) for package in packages), graph=False)
 

@@ -9,7 +9,7 @@ import msgspec
 
 from denizen.worlds.code.tools.packages.graph import Dependency, Manifest, table, text, words
 
-ELSEWHERE = ("path", "git", "url", "file")  # how a manifest says that a dependency is from no registry
+SOURCE_KEYS = ("path", "git", "url", "file")  # how a manifest says that a dependency is from no registry
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*\(?([^;@#()]*)(?:@\s*([^\s;]+))?")
 _GO_LINE = re.compile(r"^[ \t]*(?:require[ \t]+)?([^\s()/][^\s()]*)[ \t]+(v[^\s/]+)[ \t]*(// indirect)?", re.MULTILINE)
 _GO_REQUIRES = re.compile(r"^require[ \t]*\(([^)]*)(?:\)|\Z)|^require[ \t]+[^\s(].*$", re.MULTILINE)
@@ -97,6 +97,6 @@ def _versions(data: Any, key: str, kind: str = "", *, python: bool = True) -> It
         if python and name == "python":
             continue
         real = python_name(name) if python else text(table(value).get("package")) or name  # Cargo may rename a crate
-        places = (f"{how} {place}" for how in ELSEWHERE if isinstance(place := table(value).get(how), str))
+        places = (f"{how} {place}" for how in SOURCE_KEYS if isinstance(place := table(value).get(how), str))
         spec = text(value) or next(places, "")  # the version that is asked for, or where else it comes from
         yield Dependency(real, spec, kind or ("optional" if table(value).get("optional") is True else ""))

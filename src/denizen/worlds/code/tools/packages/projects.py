@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from denizen.errors import ToolRefused
 from denizen.tools.files.changes import load
-from denizen.tools.files.walk import Skipped, walk
+from denizen.tools.files.walk import SkippedEntries, walk
 from denizen.tools.files.workspace import Workspace
 from denizen.worlds.code.tools.packages import locks
 from denizen.worlds.code.tools.packages.graph import Ecosystem, LockFile, Manifest, Project
@@ -50,7 +50,7 @@ _LOCKS: Final[Mapping[Ecosystem, Mapping[str, Callable[[str], LockFile]]]] = {
     "Go": {},
 }
 _REQUIREMENTS = re.compile(r"requirements(?:[-_.](\w+))?\.txt")
-_NOT_OURS = frozenset(
+_FOREIGN_FOLDERS = frozenset(
     {"node_modules", "site-packages", ".venv", "venv", "vendor", "fixtures", "__fixtures__", "testdata"}
 )
 """Folders of what others wrote, or of what tests read."""
@@ -78,11 +78,11 @@ def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Fou
         is_file = status is not None and stat.S_ISREG(status.st_mode)
         if is_file and _is_manifest(place.name):
             found.append(top)
-    with closing(walk(workspace, path, Skipped(), stop)) as entries:
+    with closing(walk(workspace, path, SkippedEntries(), stop)) as entries:
         for entry in entries if not found else ():
             names = entry.names
             is_test_data = "data" in names and not {"test", "tests"}.isdisjoint(names[: names.index("data")])
-            if entry.is_file and _is_manifest(names[-1]) and _NOT_OURS.isdisjoint(names) and not is_test_data:
+            if entry.is_file and _is_manifest(names[-1]) and _FOREIGN_FOLDERS.isdisjoint(names) and not is_test_data:
                 found.append("/".join([*([] if top == "." else [top]), *names]))
     manifests = sorted(found, key=lambda each: (each.count("/"), each))
     if not manifests:

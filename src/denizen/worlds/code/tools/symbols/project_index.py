@@ -13,14 +13,14 @@ from denizen.errors import ToolRefused
 from denizen.structure import Index, SourceFile, use_index
 from denizen.tools.files.open_path import OpenPath
 from denizen.tools.files.text import decode
-from denizen.tools.files.walk import FoundEntry, Skipped, walk
+from denizen.tools.files.walk import FoundEntry, SkippedEntries, walk
 from denizen.tools.files.workspace import Workspace
 
 T = TypeVar("T")
 
-_INSTALLED = frozenset({"node_modules", "site-packages", "__pycache__", ".venv", "venv"})
+_INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "__pycache__", ".venv", "venv"})
 """Folders with other people's code: not the project's even where git doesn't ignore them."""
-_BUILT = (".min.js", ".min.css", ".bundle.js")
+_BUILT_SUFFIXES = (".min.js", ".min.css", ".bundle.js")
 
 
 def with_index(
@@ -48,10 +48,10 @@ def with_index(
 
 def code_files(workspace: Workspace, stop: threading.Event) -> Generator[SourceFile]:
     """The files of the workspace that may be its own code."""
-    with closing(walk(workspace, ".", Skipped(), stop)) as entries:
+    with closing(walk(workspace, ".", SkippedEntries(), stop)) as entries:
         for entry in entries:
             name = entry.names[-1]
-            if entry.is_file and _INSTALLED.isdisjoint(entry.names) and not name.endswith(_BUILT):
+            if entry.is_file and _INSTALLED_FOLDERS.isdisjoint(entry.names) and not name.endswith(_BUILT_SUFFIXES):
                 found = OpenPath(entry.folder, name).stat()
                 if found:
                     # bytes that aren't text are escaped, as the database takes only text

@@ -10,8 +10,8 @@ from denizen.structure import TYPES, Symbol
 MAX_ROWS = 150  # shown of one file
 MAX_CHARS = 10_000  # in these rows
 MAX_SIGNATURE_CHARS = 160  # characters of a signature that are shown
-_DETAIL = frozenset({"constant", "variable", "field", "variant", "macro"})  # kinds that are left out first
-_OUTER = TYPES | {"module"}
+_DETAIL_KINDS = frozenset({"constant", "variable", "field", "variant", "macro"})  # kinds that are left out first
+_OUTER_KINDS = TYPES | {"module"}
 
 
 def skeleton(symbols: Sequence[Symbol], depth: int | None = None) -> tuple[list[str], int]:
@@ -22,7 +22,7 @@ def skeleton(symbols: Sequence[Symbol], depth: int | None = None) -> tuple[list[
     rows: list[str] = []
     fitting = 0
     # everything, then without details, then with fewer and fewer levels
-    for deepest, hidden in [(levels, frozenset()), *((level, _DETAIL) for level in range(levels, 0, -1))]:
+    for deepest, hidden in [(levels, frozenset()), *((level, _DETAIL_KINDS) for level in range(levels, 0, -1))]:
         if deepest < levels and depth is not None:
             break
         rows = _rows(symbols, [each.depth - top < deepest and each.kind not in hidden for each in symbols], top)
@@ -55,7 +55,7 @@ def types_only(symbols: Sequence[Symbol]) -> list[Symbol]:
         while outer and not _is_in(symbol, outer[-1]):
             outer.pop()
         is_member = bool(outer) and outer[-1].kind in TYPES
-        if all(each.kind in _OUTER for each in outer) and (is_member or symbol.kind in _OUTER):
+        if all(each.kind in _OUTER_KINDS for each in outer) and (is_member or symbol.kind in _OUTER_KINDS):
             kept.append(symbol)
         outer.append(symbol)
     types = [symbol for symbol in kept if symbol.kind in TYPES]
