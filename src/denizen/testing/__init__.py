@@ -1,6 +1,7 @@
 """Doubles, loopback servers and conformance suites for tests of agents, models and tools."""
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -71,7 +72,14 @@ _MODULES = {
 }
 
 
+_RENAMED = {"Reply": "LoopbackReply", "Request": "LoopbackRequest"}
+"""Names of 0.1, which go in 0.3."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        warnings.warn(f"denizen.testing.{name} is now {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        return __getattr__(_RENAMED[name])
     if name not in __all__:
         raise AttributeError(f"module 'denizen.testing' has no attribute {name!r}")
     return getattr(importlib.import_module(f"denizen.testing.{_MODULES.get(name, 'loopback')}"), name)
