@@ -3,11 +3,12 @@
 import asyncio
 import itertools
 import re
+import secrets
 import signal
 import threading
 import urllib.request
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -415,3 +416,58 @@ async def test_approval_is_parked_and_answered_over_other_processes(
     [_, reply] = await gateway.replies("ann", 2)
     assert reply["content"] == "It is done."
     assert [each["content"] for each in await gateway.replies("ben", 1)] == ["hello"]
+
+
+def running(command: str) -> bool:
+    """Whether a process runs with these words."""
+    words = command.encode().replace(b" ", b"\0")
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes().startswith(words):
+                return True
+    return False
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 (no process tells another)
+            await asyncio.sleep(0.02)
+
+
+async def begin_sleeping(home: Path, url: str, model: Model, worker: WorkerProgram) -> str:
+    """A worker whose turn runs a command that lasts: the command."""
+    share(home, url)
+    with (home / "denizen.toml").open("a") as file:
+        file.write('[policy]\nrules = [{ tool = "bash", decide = "allow" }]\n')
+    command = f"sleep {secrets.randbelow(10**6) + 10**6}"
+    await worker.start()
+    model.plays(AssistantMessage([ToolCall("", "bash", {"command": command})], stop_reason="tool_calls"))
+    database = await put(url, "Sleep")
+    await until(lambda: running(command))
+    database.close()
+    return command
+
+
+async def test_command_of_a_turn_that_another_worker_has_taken_over_is_stopped(
+    home: Path, model: Model, postgres_url: str, workers: list[WorkerProgram]
+) -> None:
+    command = await begin_sleeping(home, postgres_url, model, workers[0])
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("UPDATE sessions SET holder = 'another', fence = fence + 1")
+    await until(lambda: not running(command))
+    assert workers[0].is_running
+
+
+async def test_command_of_a_worker_that_lost_the_database_is_stopped_and_the_turn_goes_on_later(
+    home: Path, model: Model, own_postgres: OwnServer, workers: list[WorkerProgram]
+) -> None:
+    url = f"{own_postgres.url}/postgres"
+    command = await begin_sleeping(home, url, model, workers[0])
+    own_postgres.stop()
+    await until(lambda: not running(command))
+    assert workers[0].is_running
+    own_postgres.start()
+    model.plays("It was interrupted.")
+    database = Database(PostgresLedger(url), SystemClock())
+    assert await outcome(database, "Sleep") == "It was interrupted."
+    database.close()

@@ -72,6 +72,32 @@ async def test_holder_that_was_paused_beyond_its_lease_writes_nothing_more(
         assert content(session.entries) == [said("1"), said("2"), said("3")]
 
 
+async def test_session_that_another_took_over_is_lost_and_the_others_are_not(
+    shared_tables: Callable[[], SharedTables], admin: Connection
+) -> None:
+    store = PostgresStore(shared_tables(), clock=SystemClock(), lease=0.1)
+    async with opened(store) as first, opened(store, "other") as second:
+        admin.execute("UPDATE sessions SET holder = 'another', fence = fence + 1 WHERE key LIKE '%work'")
+        await first.lost()
+        await second.append(said("still ours"))
+        with pytest.raises(SessionError, match="taken over"):
+            await first.append(said("late"))
+
+
+async def test_session_is_lost_once_its_lease_is_over_and_the_server_out_of_reach(own_postgres: OwnServer) -> None:
+    store = PostgresStore(tables := SharedTables(f"{own_postgres.url}/postgres"), clock=SystemClock(), lease=0.3)
+    session = await store.open("work")
+    own_postgres.stop()
+    await session.lost()
+    own_postgres.start()
+    with pytest.raises(SessionError, match="taken over"):
+        await session.append(said("late"))
+    await session.close()
+    async with opened(store) as session:
+        await session.append(said("again"))
+    tables.close()
+
+
 async def test_append_under_way_counts_for_nothing_once_the_session_is_taken_over(
     new_store: Callable[[], PostgresStore], admin: Connection, postgres_url: str
 ) -> None:

@@ -52,6 +52,9 @@ class ReadSession:
     async def sync(self) -> None:
         """Nothing was written."""
 
+    async def lost(self) -> None:
+        """Nothing is held."""
+
     async def close(self) -> None:
         """Nothing is held."""
 

@@ -44,6 +44,9 @@ class Session(Protocol):
     async def sync(self) -> None:
         """All that was written survives the machine's death."""
 
+    async def lost(self) -> None:
+        """Return once another process has the session, or may have it: nothing more is written here."""
+
     async def close(self) -> None:
         """Give the lock back."""
 

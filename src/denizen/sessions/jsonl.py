@@ -238,6 +238,10 @@ class JsonlSession:
         if self._store.sync_threads:
             await self._file.sync(self._store.sync_threads)
 
+    async def lost(self) -> None:
+        """The kernel takes no lock away from a process that lives."""
+        await asyncio.get_running_loop().create_future()
+
     async def close(self) -> None:
         """Give the lock back."""
         if self._file.is_sound and not self.warnings:

@@ -1,5 +1,6 @@
 """Keeps sessions in memory, until the process ends: for calls that bring their whole conversation, and for tests."""
 
+import asyncio
 import math
 from collections.abc import Sequence
 
@@ -119,6 +120,10 @@ class MemorySession:
 
     async def sync(self) -> None:
         """Nothing here survives the process."""
+
+    async def lost(self) -> None:
+        """No other process can have it."""
+        await asyncio.get_running_loop().create_future()
 
     async def close(self) -> None:
         """Let others write."""

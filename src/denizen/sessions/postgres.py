@@ -6,7 +6,7 @@ import math
 import os
 import secrets
 import socket
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import LiteralString
 
 import msgspec
@@ -40,6 +40,7 @@ RETURNING id, fence, entries, info::text
 _RENEW = """
 UPDATE sessions SET held_until = now() + %(lease)s * interval '1 second'
 WHERE key = ANY(%(keys)s) AND holder = %(holder)s AND held_until IS NOT NULL
+RETURNING key
 """
 _RELEASE = """
 UPDATE sessions SET held_until = NULL, used = CASE WHEN used < %(now)s - 10 THEN %(now)s ELSE used END
@@ -83,6 +84,15 @@ RETURNING 1
 _log = logging.getLogger(__name__)
 
 
+class _Lease:
+    """The right to write a session, for as long as it is renewed; `until` is in the event loop's time."""
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+        self.is_begun = False  # the session is open
+        self.lost = asyncio.Event()
+
+
 class PostgresStore:
     """Sessions in a database; who has one open holds a lease on it, and loses the session once it isn't renewed.
 
@@ -109,7 +119,7 @@ class PostgresStore:
         self.redactor = redactor or Redactor()
         self._lease = lease
         self._holder = f"process {os.getpid()} on {socket.gethostname()} ({secrets.token_hex(4)})"
-        self._open: set[str] = set()
+        self._open: dict[str, _Lease] = {}
         self._renewal: asyncio.Task[None] | None = None
         self._closed = BoundedCache[PostgresSession](CLOSED_SESSIONS, CLOSED_BYTES)
 
@@ -120,10 +130,10 @@ class PostgresStore:
             raise SessionHeld(
                 f"Session {key} is already open in this process. Close it there first, or use another session."
             )
-        self._open.add(key)
+        lease = self._open[key] = _Lease(self._lease_end())
         self._begin_renewing()
         try:
-            return await self._opened(key, workspace, profile)
+            return await self._opened(key, workspace, profile, lease)
         except BaseException:
             await run_to_completion(self.release(key))
             raise
@@ -175,7 +185,7 @@ class PostgresStore:
             await self.tables.fetch(_RELEASE, key=bounded(key), holder=self._holder, now=self._now())
         except SessionError as error:
             _log.warning("Session %s is held for up to %g s longer: %s", key, self._lease, error)
-        self._open.discard(key)
+        self._open.pop(key, None)
         if self._renewal and not self._open:
             self._renewal.cancel()
             self._renewal = None  # it isn't done yet: who opens a session now begins another
@@ -184,7 +194,7 @@ class PostgresStore:
         """Keep in memory what may be opened again."""
         self._closed.put(session.key, session, size)
 
-    async def _opened(self, key: str, workspace: str, profile: str) -> "PostgresSession":
+    async def _opened(self, key: str, workspace: str, profile: str, held: _Lease) -> "PostgresSession":
         new = _text(SessionInfo(key))
         lease = {"holder": self._holder, "lease": self._lease, "now": self._now()}
         rows = await self.tables.fetch(_OPEN, key=bounded(key), info=new, **lease)
@@ -197,7 +207,7 @@ class PostgresStore:
         else:
             tree = await self._load(key) if count else EntryTree()
         info = msgspec.json.decode(info, type=SessionInfo)
-        session = PostgresSession(self, info, tree, number=number, fence=fence, count=count)
+        session = PostgresSession(self, info, tree, held, number=number, fence=fence, count=count)
         if not session.head:
             await session.write(SessionEntry(key=key, workspace=workspace, profile=profile))
         return session
@@ -228,14 +238,40 @@ class PostgresStore:
             self._renewal = running.create_task(self._renew())
 
     async def _renew(self) -> None:
+        pause_s = self._lease / 3  # a lease is of real time, whatever clock dates the entries
         while True:
-            await asyncio.sleep(self._lease / 3)  # a lease is of real time, whatever clock dates the entries
+            await asyncio.sleep(pause_s)
+            open_now = {key: lease for key, lease in self._open.items() if lease.is_begun}
+            until = self._lease_end()
             try:
-                await self.tables.fetch(
-                    _RENEW, keys=[*map(bounded, self._open)], holder=self._holder, lease=self._lease
-                )
-            except SessionError as error:
+                async with asyncio.timeout(self._lease / 3):
+                    rows = await self.tables.fetch(
+                        _RENEW, keys=[*map(bounded, open_now)], holder=self._holder, lease=self._lease
+                    )
+            except (SessionError, TimeoutError) as error:
                 _log.warning("Open sessions can't be renewed, and others may take them over: %s", error)
+                pause_s = self._lease / 15
+                if not _has_answered(error):
+                    self._give_up_expired(open_now)
+                continue
+            pause_s = self._lease / 3
+            renewed = {key for (key,) in rows}
+            for key, lease in open_now.items():
+                if bounded(key) in renewed:
+                    lease.until = until
+                elif self._open.get(key) is lease:
+                    lease.lost.set()
+
+    def _give_up_expired(self, leases: Mapping[str, _Lease]) -> None:
+        """Count sessions as lost whose lease is over: somebody who reaches the database may have them."""
+        now = asyncio.get_running_loop().time()
+        for lease in leases.values():
+            if lease.until < now:
+                lease.lost.set()
+
+    def _lease_end(self) -> float:
+        """When a lease ends that is renewed now."""
+        return asyncio.get_running_loop().time() + self._lease
 
 
 class PostgresSession:
@@ -245,7 +281,15 @@ class PostgresSession:
     """
 
     def __init__(
-        self, store: PostgresStore, info: SessionInfo, tree: EntryTree, *, number: int, fence: int, count: int
+        self,
+        store: PostgresStore,
+        info: SessionInfo,
+        tree: EntryTree,
+        lease: _Lease,
+        *,
+        number: int,
+        fence: int,
+        count: int,
     ) -> None:
         self.key = info.key
         self.head = tree.head
@@ -254,6 +298,8 @@ class PostgresSession:
         self.tree = tree
         self._store = store
         self._info = info
+        self._lease = lease
+        lease.is_begun = True
         self._number, self._fence, self._count = number, fence, count
         self._unsynced = False
         self._is_open = True
@@ -287,6 +333,10 @@ class PostgresSession:
                 await self._fetch(_SYNC, seq=self._count)
                 self._unsynced = False
 
+    async def lost(self) -> None:
+        """Return once another worker has the session, or the lease is over and the database out of reach."""
+        await self._lease.lost.wait()
+
     async def close(self) -> None:
         """Give the lease back."""
         async with self._one_at_a_time:
@@ -313,11 +363,17 @@ class PostgresSession:
     async def _fetch(self, statement: LiteralString, **values: object) -> None:
         if not self._is_open:
             raise SessionError(f"Session {self.key} is closed. Open it again to go on.")
-        if not await self._store.tables.fetch(statement, id=self._number, fence=self._fence, **values):
+        ids = {"id": self._number, "fence": self._fence}
+        if self._lease.lost.is_set() or not await self._store.tables.fetch(statement, **ids, **values):
             raise SessionError(
                 f"Session {self.key} was taken over by another worker, or removed, or the database has lost its end; "
                 "nothing more of this turn is recorded. Open the session again to go on."
             )
+
+
+def _has_answered(error: Exception) -> bool:
+    """Whether the database itself refused: then it refuses others, too."""
+    return bool(getattr(error.__cause__, "sqlstate", None))
 
 
 def _text(info: SessionInfo) -> str:

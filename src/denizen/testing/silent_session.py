@@ -29,6 +29,9 @@ class SilentSession:
     async def sync(self) -> None:
         """Nothing is written."""
 
+    async def lost(self) -> None:
+        """Nothing is held."""
+
     async def close(self) -> None:
         """Nothing is open."""
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,7 +14,7 @@ from denizen.engine.resume import question_of
 from denizen.engine.session_state import IN_SIGHT, InSight, state_of
 from denizen.engine.turn import Start
 from denizen.entries import CompactionEntry, ParkedEntry, StateEntry, SystemEntry
-from denizen.errors import DenizenError, SessionUnavailable, ToolRefused
+from denizen.errors import DenizenError, SessionHeld, SessionUnavailable, ToolRefused
 from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult
 from denizen.messages import UserMessage
 from denizen.ports import (
@@ -48,6 +49,7 @@ NOTICE_DELAY_S = 5.0
 """Seconds before the model is asked again from which on the chat is told."""
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 class TurnRunner:
@@ -78,7 +80,7 @@ class TurnRunner:
         """Run the turn of a message, and return what to write: a reply, a subagent's report, or a question."""
         try:
             async with self._opened(turn.message.session_key) as session:
-                return await self._run(turn, session)
+                return await _while_held(session, self._run(turn, session))
         finally:
             await self._listeners.flush()  # listeners hear all of a turn before they hear that it is over
 
@@ -224,6 +226,21 @@ class TurnRunner:
             await self._outbox.put(notice)
         except LedgerError as error:
             _log.error("%s", error)
+
+
+async def _while_held(session: Session, turn: Coroutine[Any, Any, _T]) -> _T:
+    """What a turn returns. Cancels it, and so ends its commands, once the session is lost to another worker."""
+    running, lost = asyncio.ensure_future(turn), asyncio.ensure_future(session.lost())
+    try:
+        await asyncio.wait((running, lost), return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        raise SessionHeld(f"Session {session.key} may be another worker's now: its turn was stopped here.")
+    finally:
+        lost.cancel()
+        if not running.done():
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
 
 class _TurnHost:
