@@ -96,7 +96,7 @@ async def test_chat_sends_each_line_and_prints_the_replies(gateway: GatewayProgr
     model.plays("It is leaking.", "I told you.")
     lines = "What about the roof?\n\nAgain?\n/approve\n"
     ran = await asyncio.to_thread(denizen, "chat", "--gateway", piped=lines)
-    assert ran.out.splitlines() == ["It is leaking.", "I told you.", "Nothing waits here for an approval."], ran.err
+    assert ran.out.splitlines() == ["It is leaking.", "I told you.", "Nothing is waiting for approval here."], ran.err
     assert ran.status == 0
 
 
@@ -126,7 +126,7 @@ async def test_chat_passes_commands_on_and_an_unknown_one_is_not_said_to_the_mod
         denizen, "chat", "--gateway", piped="/help\n/hlep me\nWhere?\n/etc/hosts\n/approve\n/UNDO\n"
     )
     told = ["Unknown command: /hlep. Did you mean /help?", "It is in /etc.", "A file."]
-    assert ran.out.splitlines()[-5:] == [*told, "Nothing waits here for an approval.", "Undone: /etc/hosts"], ran.err
+    assert ran.out.splitlines()[-5:] == [*told, "Nothing is waiting for approval here.", "Undone: /etc/hosts"], ran.err
     assert "/stop [all]" in ran.out
     assert ran.status == 0
 
@@ -297,7 +297,7 @@ async def test_ledger_that_is_missing_next_to_its_sessions_is_not_replaced_in_si
             (home / "gateway.db").write_bytes(found)
         ran = await asyncio.to_thread(denizen, "gateway", "--port", "0")
         assert ran.status == 2
-        assert "gateway.db is missing, and the home has 1 session of the gateway" in ran.err
+        assert "gateway.db is missing, but the home has 1 session of the gateway" in ran.err
     anew = GatewayProgram(home, environ)
     anew.options = ("--new-ledger",)
     await anew.start()

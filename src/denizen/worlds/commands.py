@@ -42,9 +42,10 @@ def usage_of(entries: Sequence[AnyEntry]) -> tuple[int, Usage, int]:
     return len(turns), total, turns[-1].last_call_usage.context if turns else 0
 
 
-def usage_text(entries: Sequence[AnyEntry], window: int) -> str:
-    """A session's usage in a line, with the model's window."""
+def usage_text(entries: Sequence[AnyEntry], window: int, estimate: int = 0) -> str:
+    """A session's usage in a line, with the model's window; the context is the `estimate` if the model reports none."""
     turns, total, context = usage_of(entries)
+    size = f"{context:,}" if context or not estimate else f"about {estimate:,}"
     answers = [entry.message for entry in entries if isinstance(entry, AssistantEntry)]
-    parts = [counted(turns, "turn"), *usage_parts(total, answers), f"context {context:,} of {window:,} tokens"]
+    parts = [counted(turns, "turn"), *usage_parts(total, answers), f"context {size} of {window:,} tokens"]
     return " · ".join(parts)

@@ -333,7 +333,7 @@ async def test_question_goes_to_the_owner_and_outlasts_a_restart(serve: Serve) -
         await scene.replies(1, "boss")
     async with serve("done", owner="http:boss") as scene:
         await scene.say("/approve", "mallory")
-        assert await scene.contents(1, "mallory") == ["Nothing waits here for an approval."]
+        assert await scene.contents(1, "mallory") == ["Nothing is waiting for approval here."]
         assert not scene.model.requests
         await scene.say("/approve", "boss")
         assert await scene.contents(1) == ["done"]

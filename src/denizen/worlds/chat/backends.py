@@ -1,4 +1,4 @@
-"""What the processes of one gateway have in common."""
+"""The ledger and the sessions that the processes of a gateway share."""
 
 import asyncio
 import os
@@ -29,11 +29,11 @@ from denizen.worlds.chat.ledger.sqlite_file import BUSY, SqliteFile
 from denizen.worlds.chat.settings import GatewaySettings
 
 WRITE_RETRY_S = 5.0
-"""Seconds between two tries to write an entry that the disk or the database refuses."""
+"""Seconds between attempts to write an entry that the disk or the database refuses."""
 
 
 class Backends(NamedTuple):
-    """The ledger and the sessions, and what else isn't the home's own, or this process's: None, where it is."""
+    """The ledger, the sessions, and what else a database shares; None for what stays in the home or the process."""
 
     ledger: Database
     sessions: SessionStore
@@ -53,9 +53,9 @@ async def open_backends(
     timing: WorkerTiming,
     new_ledger: bool = False,
 ) -> AsyncGenerator[Backends]:
-    """What is at `gateway.database`, else in the home. Raises ConfigError, also for a second gateway.
+    """Open `gateway.database`, or the home's files. Raises ConfigError, also for a second gateway.
 
-    A ledger that is missing while sessions of the gateway are there is begun anew with `new_ledger` alone.
+    If the ledger is missing although the gateway has sessions, only `new_ledger` starts an empty one.
     """
     (home, _), url = places(config), config.section("gateway", GatewaySettings).database
     with ExitStack() as stack:
@@ -76,7 +76,7 @@ async def open_backends(
             from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger, notify
         except ModuleNotFoundError as missing:
             raise ConfigError(
-                f"PostgreSQL needs packages that are not installed: {how_to_install('postgres')}"
+                f"PostgreSQL needs packages that aren't installed: {how_to_install('postgres')}"
             ) from missing
         if is_gateway:
             private_folder(home)
@@ -107,6 +107,6 @@ async def _check_ledger(path: Path, sessions: SessionStore) -> None:
         return
     if served := sum(each.profile == "gateway" for each in await sessions.list()):
         raise ConfigError(
-            f"{path} is missing, and the home has {counted(served, 'session')} of the gateway. Put a backup there; or "
-            "begin with an empty one, without the messages, jobs and ids that it held: denizen gateway --new-ledger"
+            f"{path} is missing, but the home has {counted(served, 'session')} of the gateway. Restore a backup, or "
+            "start with an empty ledger, without its messages, jobs and ids: denizen gateway --new-ledger"
         )

@@ -121,7 +121,7 @@ async def test_call_that_runs_again_after_a_crash_sends_once(serve: Serve, home:
     ("args", "why"),
     [
         ({"text": "x", "channel": "fax", "chat": "1"}, "no channel 'fax' is connected"),
-        ({"text": "x", "media": ["a.png"]}, "http takes text alone"),
+        ({"text": "x", "media": ["a.png"]}, "http takes text only"),
     ],
 )
 async def test_what_cannot_be_sent_is_refused(serve: Serve, args: dict[str, object], why: str) -> None:

@@ -170,7 +170,7 @@ async def test_stream_ends_with_an_error_where_the_other_worker_says_something_e
     busy: Scene, start: Start, home: Path
 ) -> None:
     async with sdk(busy, home, "ann") as client:
-        with pytest.raises(openai.APIError, match="began it anew"):
+        with pytest.raises(openai.APIError, match="started it again"):
             await taken_over(start, client, "No.")
 
 

@@ -407,7 +407,7 @@ async def test_call_without_a_result_is_refused_and_what_the_caller_says_instead
     async with serve(call(("weather", {})), "never mind, then") as scene, sdk(scene, home, "ann") as client:
         await chat(client, user("?"), tools=[WEATHER])
         assert (await chat(client, user("never mind"))).choices[0].message.content == "never mind, then"
-        assert "The caller gave no result." in said(scene.model)
+        assert "The client sent no result." in said(scene.model)
         assert "never mind" in said(scene.model)
 
 
@@ -532,7 +532,7 @@ async def test_stream_that_fails_midway_ends_with_an_error(serve: Serve, home: P
         told = (await response.read()).decode()
     assert "There" in told
     assert told.endswith("\n\n")
-    assert told.split("\n\n")[-2].startswith('event: error\ndata: {"error":{"message":"This is a fault of the gateway')
+    assert told.split("\n\n")[-2].startswith('event: error\ndata: {"error":{"message":"The gateway failed (')
     assert "HTTP/1.1" not in told
 
 
@@ -556,7 +556,7 @@ async def test_stream_that_fails_midway_ends_with_an_error(serve: Serve, home: P
         ([user([{"type": "file", "file": {"file_data": "data:application/zip;base64,UEsDBA=="}}])], [], "PDF"),
         ([user([{"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0="}}])], [], "can be read"),
         ([user([{"type": "file", "file": {"file_id": "f1"}}])], [], "data: URLs"),
-        ([user([{"type": "input_audio"}])], [], "text only"),
+        ([user([{"type": "input_audio"}])], [], "can have text only"),
         ([{"role": "robot", "content": "x"}], [], "robot"),
         ([user("x")], [{"type": "function", "function": {"name": "look"}}], "of these names: look"),
     ],

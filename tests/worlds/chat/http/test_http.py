@@ -164,7 +164,7 @@ async def test_body_that_is_nested_too_deeply_is_refused(serve: Serve, home: Pat
     async with serve() as scene, reached(scene, home) as client:
         status, answer = await client.ask("POST", "/v1/chat/completions", data=b'{"x": ' + b"[" * 100_000)
     assert status == 400
-    assert "The body is not what this route takes" in answer["error"]["message"]
+    assert "The body doesn't fit this route" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ async def test_run_in_the_chat_is_left_out_while_the_last_one_waits_whatever_els
         while not any(due and due > NOON + 4 * HOUR for _, due in await cron.jobs()):
             pass
     assert await inbox(database) == ["hi", "cron:j:2026-03-27T13:00:00Z"]
-    assert "its last run isn't over" in caplog.text
+    assert "its last run hasn't ended" in caplog.text
 
 
 async def test_job_whose_time_zone_is_gone_runs_and_is_disabled_and_the_others_go_on(
@@ -231,7 +231,7 @@ async def test_jobs_are_listed_disabled_enabled_and_removed(serve: Serve) -> Non
     [
         ({"kind": "every", "when": "1s"}, "not an interval of 10 s or more"),
         ({"kind": "cron", "when": "0 9 * *"}, "Wrong number of fields"),
-        ({"kind": "at", "when": "2020-01-01T00:00"}, "is over"),
+        ({"kind": "at", "when": "2020-01-01T00:00"}, "has passed"),
         ({"kind": "at", "when": "soon"}, "Invalid isoformat"),
         ({"kind": "every", "when": "1h", "zone": "Mars/Olympus"}, "Mars/Olympus"),
         ({"kind": "every"}, "a job needs"),
@@ -248,7 +248,7 @@ async def test_what_cannot_be_scheduled_is_refused(serve: Serve, args: dict[str,
 async def test_job_is_asked_about_in_sight_of_others_text(serve: Serve) -> None:
     async with serve(call(("overhear", {})), adds(kind="every", when="1h"), clock=SimulatedClock(NOON)) as scene:
         await scene.say("1")
-        assert "Text that others wrote is in sight" in (await scene.contents(1))[0]
+        assert "Text from others is in sight" in (await scene.contents(1))[0]
         assert not await scene.gateway.cron.jobs()
 
 

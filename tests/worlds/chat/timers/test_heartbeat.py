@@ -90,7 +90,7 @@ async def test_words_for_nobody_are_logged(serve: Serve, tasks: Path, caplog: py
     with caplog.at_level(logging.INFO):
         async with serve("The plants are dry.", clock=clock, **BEATS) as scene:
             await clock.advance(HALF_HOUR, scene)
-    assert "no chat is known to send it to: The plants are dry." in caplog.text
+    assert "The heartbeat has no chat to report to. It says: The plants are dry." in caplog.text
 
 
 async def test_beat_that_fails_is_logged_and_the_next_comes(

@@ -1,5 +1,6 @@
 """Commands in chats: what they do, who may use them, and what isn't one."""
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -129,7 +130,9 @@ async def test_usage_and_context_are_those_of_the_chat(serve: Serve) -> None:
         assert (await reply_to(scene, "/context", 2)).startswith("context: about 0 of ")
         await scene.say("hello")
         await scene.contents(3)
-        assert (await reply_to(scene, "/USAGE", 4)).startswith("1 turn · ")
+        usage = await reply_to(scene, "/USAGE", 4)
+        assert usage.startswith("1 turn · ")
+        assert re.search(r"context about [1-9][\d,]* of ", usage), "the model reports no tokens"
         shown = await reply_to(scene, "/CONTEXT", 5)
         assert all(f"\n{what}: " in shown for what in ("tools", "user"))
         assert len(scene.model.requests) == 1
@@ -174,7 +177,7 @@ async def test_undo_takes_back_the_words_and_the_files_that_nobody_changed_since
         assert (await scene.contents(2))[-1] == "written"
         (project / "a").write_text("mine")
         assert await reply_to(scene, "/undo", 3) == (
-            "Undone: write a and b\nNot touched, because they were changed since: a"
+            "Undone: write a and b\nNot touched, because they changed since: a"
         )
         assert {path.name: path.read_text() for path in project.iterdir()} == {"a": "mine"}
         again = await scene.gateway.runner.run(LedgerTurn(Claim("", 1, await as_queued(scene, "/undo"), 2, 0, 1)))

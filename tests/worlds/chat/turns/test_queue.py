@@ -179,7 +179,7 @@ async def test_message_over_which_the_process_keeps_dying_is_given_up(home: Path
         over, reply = await database.run(lambda db: outbound.outcome(db, message("1")))
     database.close()
     assert over
-    assert "ended 26 times" in reply
+    assert "died 26 times" in reply
 
 
 async def test_what_has_been_over_for_long_is_removed_and_numbers_go_on_rising(database: Database) -> None:

@@ -131,4 +131,4 @@ async def test_summary_that_takes_too_long_is_given_up(
     async with serve(*ELEVEN, Held("never"), "12") as scene:
         await talk(scene, 11)
         assert not await summarised(scene)
-        assert "is not summarised" in caplog.text
+        assert "isn't summarised" in caplog.text

@@ -1,4 +1,4 @@
-"""Where the last message from outside came from, for what the agent says by itself."""
+"""The chat of the last message from outside: heartbeats report there."""
 
 import asyncio
 import logging
@@ -13,21 +13,21 @@ from denizen.runtime.clock import Clock
 from denizen.worlds.chat.ledger import ledger
 
 INTERNAL = frozenset({"cli", ledger.SYSTEM})
-"""Channels that don't lead out."""
+"""Channels that don't count as outside."""
 _WRITE_INTERVAL_S = 1.0
-"""Seconds between two writes, at least."""
+"""Minimum seconds between two writes."""
 _log = logging.getLogger(__name__)
 
 
 class LastChat(msgspec.Struct, frozen=True):
-    """`state.json`: where the last message from outside came from."""
+    """The contents of `state.json`."""
 
     last_channel: str = ""
     last_chat: str = ""
 
 
 class LastChatFile:
-    """The home's `state.json`: `now` is the last chat, and the file says so soon while `run` runs."""
+    """Keeps the last chat in the home's `state.json`: `now` is current, and `run` writes it soon after."""
 
     def __init__(self, home: Path, clock: Clock) -> None:
         self.now = self._kept = read_last_chat(home)
@@ -36,14 +36,14 @@ class LastChatFile:
         self._changed = asyncio.Event()
 
     def remember(self, message: InboundMessage) -> None:
-        """Take note of where a message came from, if it came from outside."""
+        """Remember the chat of a message from outside."""
         last = LastChat(message.channel, message.chat)
         if message.channel not in INTERNAL and ledger.ORIGIN not in message.metadata and last != self.now:
             self.now = last
             self._changed.set()
 
     async def run(self) -> None:
-        """Keep the last chat in the file until cancelled: at once, but at most once a second, as each write costs."""
+        """Write the last chat until cancelled: at once, but at most once a second."""
         kept_at = float("-inf")
         try:
             while True:
@@ -63,11 +63,11 @@ class LastChatFile:
         try:
             write_private(self._path, msgspec.json.format(msgspec.json.encode(self.now)), sync=False)
         except ConfigError as error:  # no reason to refuse messages
-            _log.warning("The last chat isn't kept: %s", error)
+            _log.warning("Can't write the last chat: %s", error)
 
 
 def read_last_chat(home: Path) -> LastChat:
-    """Where the last message from outside came from; nowhere, where nothing readable says so."""
+    """The last chat that was written; empty if the file is missing or damaged."""
     try:
         return msgspec.json.decode((home / "state.json").read_bytes(), type=LastChat)
     except (OSError, msgspec.DecodeError):

@@ -1,4 +1,4 @@
-"""`message`: what the model sends to a chat while its turn goes on."""
+"""`message`: the tool that sends to a chat while the turn goes on."""
 
 from collections.abc import Sequence
 from itertools import takewhile
@@ -22,7 +22,7 @@ _TRAITS = Traits.SENDS | Traits.REPEATABLE  # a call that runs again after a cra
 
 
 def message_tool(outbox: Outbox) -> Tool:
-    """The tool, which puts what it sends into this outbox."""
+    """The tool; its messages go to this outbox."""
 
     def is_own(args: dict[str, Any], own: tuple[str, str]) -> bool:
         return (args.get("channel") or own[0], args.get("chat") or own[1]) == own
@@ -41,7 +41,7 @@ def message_tool(outbox: Outbox) -> Tool:
         """
         to = (channel or turn.channel, chat or turn.chat)
         if not all(to):
-            raise ToolRefused("this turn has no chat of its own; name `channel` and `chat`")
+            raise ToolRefused("this turn has no chat; name `channel` and `chat`")
         _check_channel(outbox, to[0], has_media=bool(media))
         own = to == (turn.channel, turn.chat)
         heard, reply = _place(turn.entries)
@@ -56,27 +56,27 @@ def message_tool(outbox: Outbox) -> Tool:
             id=f"{turn.session_key}:{reply}:{turn.call_id}",
         )
         await outbox.put(sent)
-        return result(f"Goes to {to[0]}:{to[1]}.", **{ANSWERS: own})
+        return result(f"Queued for {to[0]}:{to[1]}.", **{ANSWERS: own})
 
     return message
 
 
 def has_answered(turn: RunResult) -> bool:
-    """Whether the turn ended well, and its tool has sent to its own chat after all that was said there."""
+    """Whether the turn was answered, and its last words to its chat were sent by the tool."""
     since = takewhile(lambda each: not isinstance(each, UserMessage), reversed(turn.messages))
     sent = (each for each in since if isinstance(each, ToolResult) and each.name == NAME and not each.is_error)
     return turn.stop_reason == "answered" and any((each.details or {}).get(ANSWERS) is True for each in sent)
 
 
 def _check_channel(outbox: Outbox, name: str, *, has_media: bool) -> None:
-    """Raises ToolRefused for a channel that isn't there, or doesn't take what is to be sent."""
+    """Raises ToolRefused for a channel that isn't connected, or doesn't take media."""
     channel = outbox.channels.get(name)
     if channel is None and name not in outbound.POLLED:
         raise ToolRefused(
             f"no channel {name!r} is connected; available: {', '.join([*outbox.channels, *outbound.POLLED])}"
         )
     if has_media and not (channel and channel.limits.media):
-        raise ToolRefused(f"{name} takes text alone; send it without media, and say where the files are")
+        raise ToolRefused(f"{name} takes text only; send it without media, and say where the files are")
 
 
 def _path(turn: ToolContext, path: str) -> str:

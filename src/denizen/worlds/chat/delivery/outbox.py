@@ -1,4 +1,4 @@
-"""The outbox: sends what is to be sent, in each chat in order, and never twice unasked."""
+"""The outbox: sends messages, in each chat in order, and never twice by itself."""
 
 import asyncio
 import logging
@@ -18,17 +18,17 @@ from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.outbound import OutboxRow, OutboxState
 
 RECONCILE_DELAYS_S = (1.0, 10.0, 60.0)
-"""Seconds before a channel is asked again what became of a message of unknown fate."""
+"""Seconds before a channel is asked again about a message whose delivery is unknown."""
 _GAP = re.compile(r"\A(?:(?: *\n)+| +)")
-"""What lies between two pieces: the end of a line and blank ones, but not the indentation of the next, or spaces."""
+"""Between two pieces: the end of a line and blank lines, without the next line's indentation; or spaces."""
 _log = logging.getLogger(__name__)
 
 
 class Outbox:
-    """The messages that go out, to these channels by name; those of other channels but `POLLED` fail.
+    """Sends messages to these channels, by name; messages to other channels fail, unless those are `POLLED`.
 
-    A message is marked `sending` before its channel gets it. Where the process died in between, and where its fate is
-    unknown, the channel gets it again with the same id, and says what became of it. `sends` counts what channels said.
+    A message is marked `sending` before its channel gets it. If the process dies in between, or the delivery is
+    unknown, the channel gets it again with the same id, and reports what happened. `sends` counts the reports.
     """
 
     def __init__(self, database: Database, channels: Mapping[str, Channel], *, clock: Clock) -> None:
@@ -41,17 +41,17 @@ class Outbox:
         database.news["outbox"] = self._hear
 
     async def put(self, message: OutboundMessage) -> None:
-        """Take a message that is to go out. Raises LedgerError."""
+        """Queue a message. Raises LedgerError."""
         await self.database.run(partial(outbound.add_outbound, message=message))
-        self.database.ring()  # where it comes from another session, it is a message to that of its chat, too
+        self.database.ring()  # one from another session is also a message to its chat's session
         self.added(message)
 
     def added(self, message: OutboundMessage | InboundMessage) -> None:
-        """Tell who waits that there may be something new for the chat of this message."""
+        """Wake the readers of this message's chat."""
         self._tell([(message.channel, message.chat)])
 
     def _hear(self, chat: str) -> None:
-        """Tell who waits what another process has put there: for a chat, as JSON, or for any."""
+        """Wake readers after a write by another process: to a chat, as JSON, or to any."""
         try:
             self._tell([msgspec.json.decode(chat, type=tuple[str, str])])
         except msgspec.DecodeError:
@@ -68,9 +68,9 @@ class Outbox:
     async def replies(
         self, channel: str, chat: str, *, after: int, most: int, wait: float, last: bool = False
     ) -> Sequence[OutboxRow]:
-        """What was sent to a chat after number `after`: the first so many of it, or the `last`.
+        """The messages to a chat after number `after`: the first `most`, or the `last`.
 
-        Where there is nothing yet, it waits so many seconds.
+        If there are none yet, wait for up to `wait` seconds.
         """
         look = partial(outbound.replies, channel=channel, chat=chat, after=after, most=most, last=last)
         deadline = self._clock.monotonic() + wait
@@ -86,12 +86,12 @@ class Outbox:
                 return []
 
     async def reply_to(self, message: InboundMessage) -> str:
-        """The reply to a message, once it is over; empty where another message's answers it, too."""
+        """The reply to a message, once it is over; empty if another message's reply answers it, too."""
         _, reply = await self.outcome(message, ledger.OVER)
         return reply
 
     async def outcome(self, message: InboundMessage, states: frozenset[str]) -> tuple[str, str]:
-        """The state of a message, once it is one of these, and its reply."""
+        """Wait until the message has one of these states; the state and its reply."""
         while True:
             news = self._reader(message.channel, message.chat)
             state, reply = await self.database.find(partial(outbound.outcome, message=message))
@@ -100,7 +100,7 @@ class Outbox:
             await news.wait()
 
     async def run(self) -> None:
-        """Send until cancelled; a chat that takes long keeps no other waiting."""
+        """Send until cancelled; slow chats don't delay the others."""
         busy: set[tuple[str, str]] = set()
 
         async def send(row: OutboxRow, chat: tuple[str, str]) -> None:
@@ -135,7 +135,7 @@ class Outbox:
             await self._clock.sleep(wait)
 
     def _reader(self, channel: str, chat: str) -> asyncio.Event:
-        """What rings at the next message to a chat."""
+        """The event of the next message to a chat."""
         bell = self._readers.get((channel, chat))
         if bell is None:
             bell = self._readers[channel, chat] = asyncio.Event()
@@ -159,9 +159,9 @@ class Outbox:
 
 
 def parts(message: OutboundMessage, chars: int) -> Iterator[OutboundMessage]:
-    """The message in pieces of so many characters at most (0: any number), cut at a line or a word where there is one.
+    """The message in pieces of at most so many characters (0: no limit), cut between lines or words if possible.
 
-    Each has an id of its own; the media are with the last.
+    Each piece has its own id; the last one has the media.
     """
     if not 0 < chars < len(message.content):
         yield message

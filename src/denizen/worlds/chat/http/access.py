@@ -1,4 +1,4 @@
-"""Who may talk to the gateway, and how much at once."""
+"""Access control: the token, the names of the gateway, and how many requests it takes."""
 
 import asyncio
 import hmac
@@ -17,15 +17,15 @@ from denizen.worlds.chat.http.token import new_token, read_token
 from denizen.worlds.chat.settings import GatewaySettings
 
 OPEN_ROUTES = frozenset({"/healthz", "/readyz"})
-"""Routes that need no token."""
+"""Routes without a token."""
 BURST_S = 10.0
-"""Seconds' worth of requests that may come at once."""
+"""Seconds' worth of requests that may arrive at once."""
 
 STRANGER_SHARE = 0.1
-"""The part of `gateway.rate` that requests without the token have together, apart from the owner's."""
+"""The share of `gateway.rate` for all requests without the token, in addition to the owner's."""
 
 LOG_INTERVAL_S = 60.0
-"""Seconds between two lines of the log on requests without the token, at least."""
+"""Minimum seconds between two log lines about requests without the token."""
 _HOST = re.compile(r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?")
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Allowance:
-    """So many requests a second on average, and for a while `BURST_S` times as many."""
+    """A token bucket: `rate` requests a second on average, up to `BURST_S` times as many at once."""
 
     def __init__(self, rate: float, clock: Clock) -> None:
         self._rate = rate
@@ -42,7 +42,7 @@ class Allowance:
         self._at = clock.monotonic()
 
     def spend(self) -> bool:
-        """Count one more; False: there is no room for it."""
+        """Count a request; False: it exceeds the rate."""
         now = self._clock.monotonic()
         self._room, self._at = min(self._most, self._room + self._rate * (now - self._at)), now
         has_room = self._room >= 1
@@ -51,9 +51,9 @@ class Allowance:
 
 
 class Access:
-    """Lets nobody in who comes by another name (DNS rebinding), from another page, without the token, or too often.
+    """Refuses requests to another host name (DNS rebinding), from another page, without the token, or too many of them.
 
-    A client with the token may do everything: what it claims of itself gives it nothing more.
+    A client with the token may do everything.
     """
 
     def __init__(self, home: Path, hosts: Iterable[str], settings: GatewaySettings, clock: Clock) -> None:
@@ -74,7 +74,7 @@ class Access:
         return len(self._open)
 
     def rotate(self) -> None:
-        """Make a new token, and end whatever is open under the old one, but for the request that asks this."""
+        """Make a new token, and cancel the requests that are open under the old one, except the current one."""
         self._token = new_token(self._home).encode()
         self.connections.owners.clear()
         ended = self._open - {asyncio.current_task()}
@@ -83,7 +83,7 @@ class Access:
         _log.warning("The token was rotated: the old one is void. Ended under it: %s.", counted(len(ended), "request"))
 
     async def handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """What the handler answers, or why it isn't asked."""
+        """The handler's response, or a refusal."""
         if refused := self._refusal(request):
             return refused
         task = asyncio.current_task()
@@ -99,29 +99,29 @@ class Access:
         host = ",".join(request.headers.getall(hdrs.HOST, ()))
         self.connections.hear(request, is_owner=False)
         if _name_of(host) not in self._hosts:
-            return refusal(403, "This Host isn't the gateway's. Further names: gateway.hosts.")
+            return refusal(403, "The gateway doesn't serve this Host. Add its name to gateway.hosts.")
         for origin in request.headers.getall(hdrs.ORIGIN, ()):
             scheme, _, there = origin.lower().partition("://")
             if scheme not in {"http", "https"} or _name_of(there) not in self._hosts or there != host.lower():
-                return refusal(403, "Pages of another origin may not use the gateway.")
+                return refusal(403, "Pages from another origin can't use the gateway.")
         scheme, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
         is_owner = hmac.compare_digest(given.strip().encode(errors="replace"), self._token)
         is_owner = is_owner and scheme.lower() == "bearer"
         self.connections.hear(request, is_owner=is_owner)
         if not (self._owner if is_owner else self._strangers).spend():
-            return refusal(429, "These are too many requests (gateway.rate). Wait a second.", {hdrs.RETRY_AFTER: "1"})
+            return refusal(429, "Too many requests (gateway.rate). Wait a second.", {hdrs.RETRY_AFTER: "1"})
         if request.path in OPEN_ROUTES:
             return None
         if not is_owner:
             self._note_stranger(request)
             return refusal(401, "The token is missing or wrong: Authorization: Bearer TOKEN, from the file `token`.")
         if len(self._open) >= self._settings.connections:
-            why = "Too many requests are open (gateway.connections). Wait for one of yours to end."
+            why = "Too many open requests (gateway.connections). Wait until one ends."
             return refusal(429, why, {hdrs.RETRY_AFTER: "1"})
         return None
 
     def _note_stranger(self, request: web.Request) -> None:
-        """Say in the log that somebody came without the token: the first time at once, then once a minute."""
+        """Log a request without the token: the first one at once, then once a minute."""
         self._refused += 1
         if (now := self._clock.monotonic()) - self._noted_at >= LOG_INTERVAL_S:
             refused = counted(self._refused, "request")
@@ -133,13 +133,13 @@ ACCESS = web.AppKey("access", Access)
 
 
 def _name_of(host: str) -> str:
-    """The name or address of a Host header, without its port; empty for anything else."""
+    """The name or address in a Host header, without the port; empty if the header is malformed."""
     found = _HOST.fullmatch(host.lower())
     return (found["name"] or found["v6"]) if found else ""
 
 
 async def post_token(request: web.Request) -> web.Response:
-    """Make a new token: the old one is void at once. The new one is in the file `token`."""
+    """Make a new token; the old one is void at once. The file `token` has the new one."""
     request.app[ACCESS].rotate()
     return web.json_response({"rotated": True})
 

@@ -16,7 +16,6 @@ from denizen.worlds.chat.http import (
     controls,
     events,
     messages,
-    metrics,
     openapi,
     responses,
     sessions,
@@ -28,10 +27,10 @@ from denizen.worlds.chat.http.requests import GATEWAY, failure, refusal
 from denizen.worlds.chat.ledger import ledger
 
 NO_RETRY = {"x-should-retry": "false"}
-"""Keeps clients of OpenAI's API from saying the same again by themselves: in a session it would be there twice."""
+"""Keeps OpenAI's SDKs from repeating a request by themselves: a session would have its message twice."""
 
 READY_S = 5.0
-"""Seconds that a database may take to answer before it counts as away."""
+"""Seconds for the database to answer before it counts as away."""
 _log = logging.getLogger(__name__)
 
 
@@ -47,18 +46,18 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     gateway.listeners.of_all.append(app[EVENTS].add)
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
-    for group in (access, completions, controls, events, messages, metrics, openapi, responses, sessions, status):
+    for group in (access, completions, controls, events, messages, openapi, responses, sessions, status):
         app.add_routes(group.ROUTES)
     return app
 
 
 async def _healthz(_: web.Request) -> web.Response:
-    """Say that the process lives."""
+    """Report that the process is alive."""
     return web.json_response({"status": "ok"})
 
 
 async def _readyz(request: web.Request) -> web.Response:
-    """Say whether the ledger can be read: 503 if not."""
+    """Report whether the ledger can be read: 503 if not."""
     gateway = request.app[GATEWAY]
     try:
         async with asyncio.timeout(READY_S):

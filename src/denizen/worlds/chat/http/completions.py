@@ -38,13 +38,13 @@ from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import event_stream
 
 MODEL = "denizen"
-"""The name under which clients ask the agent; others do, too."""
+"""The model's name in lists; requests may use any."""
 MAX_CONVERSATION_BYTES = 20_000_000
-"""Bytes of a conversation."""
+"""Limit of a conversation."""
 
 
 class ImageUrl(msgspec.Struct):
-    """Where a picture is."""
+    """The URL of a picture."""
 
     url: str
 
@@ -66,14 +66,14 @@ class ContentPart(File):
 
 
 class FunctionCall(msgspec.Struct):
-    """What a call calls: the arguments are JSON text."""
+    """The function and its arguments, as JSON text."""
 
     name: str
     arguments: str = "{}"
 
 
 class ChatToolCall(msgspec.Struct):
-    """A call of a tool of the caller's."""
+    """A call of the client's tool."""
 
     id: str
     function: FunctionCall
@@ -90,7 +90,7 @@ class ChatMessage(msgspec.Struct):
 
 
 class FunctionDefinition(msgspec.Struct):
-    """A tool of the caller's."""
+    """A client's tool."""
 
     name: str
     description: str | None = None
@@ -98,14 +98,14 @@ class FunctionDefinition(msgspec.Struct):
 
 
 class ChatTool(msgspec.Struct):
-    """The same, as the API wraps it."""
+    """A client's tool, as Chat Completions wraps it."""
 
     function: FunctionDefinition
     type: Literal["function"] = "function"
 
 
 class ChatStreamOptions(msgspec.Struct):
-    """What a stream has besides the answer."""
+    """Extras of a stream."""
 
     include_usage: bool | None = False
 
@@ -124,7 +124,7 @@ class TextFormat(JsonSchema):
 
     @property
     def output(self) -> OutputType | None:
-        """What the answer must be; None: text. Raises HTTPException for a schema that is missing or invalid."""
+        """The required form of the answer; None: text. Raises HTTPException for a missing or invalid schema."""
         if self.type == "text":
             return None
         found = (self.json_schema or self).schema if self.type == "json_schema" else {"type": "object"}
@@ -140,14 +140,14 @@ ToolChoice = Annotated[Any, msgspec.Meta(extra_json_schema={"enum": ["auto", "no
 
 
 def calls_allowed(choice: ToolChoice) -> bool:
-    """Whether the caller's tools may be called. Raises HTTPException for a choice that an agent can't promise."""
+    """Whether the client's tools may be called. Raises HTTPException for a choice that an agent can't promise."""
     if choice not in ("auto", "none", None):
         raise Refused(400, "tool_choice must be auto or none: the agent decides which tools it calls.")
     return choice != "none"
 
 
 class ChatRequest(msgspec.Struct):
-    """What a client posts; what isn't listed here is the agent's to decide, and ignored."""
+    """The body of a request; other fields are ignored, because the agent decides about them."""
 
     messages: list[ChatMessage]
     model: str = MODEL
@@ -206,7 +206,7 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
 
     async with event_stream(request, pieces) as stream:
         await stream.send(chunk({"role": "assistant", "content": ""}))
-        async for piece in stream.pieces:
+        async for piece in stream.pieces():
             if isinstance(piece, str):
                 await stream.send(chunk({"content": piece}))
                 continue
@@ -223,7 +223,7 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
 
 
 def schema(name: str, description: str | None, parameters: dict[str, Any] | None) -> Schema:
-    """A tool of the caller's."""
+    """A client's tool."""
     return Schema(name, description or "", parameters or {"type": "object", "properties": {}})
 
 
@@ -236,7 +236,7 @@ def arguments(text: str) -> dict[str, Any]:
 
 
 async def last(pieces: AnswerPieces) -> FinalAnswer:
-    """The reply alone."""
+    """The final answer."""
     found = FinalAnswer(text="")
     async for piece in pieces:
         if isinstance(piece, FinalAnswer):
@@ -267,9 +267,9 @@ def _said(messages: Sequence[ChatMessage]) -> list[ConversationItem]:
 
 
 def parts(content: str | Sequence[ContentPart] | None) -> list[UserPart]:
-    """The parts of a user's message; to read documents takes a while.
+    """The parts of a user's message; reading documents takes a while.
 
-    Raises HTTPException for what is neither text, nor a picture or document in a `data:` URL.
+    Raises HTTPException for anything but text, or a picture or document in a `data:` URL.
     """
     if content is None or isinstance(content, str):
         return [Text(content or "")]
@@ -304,7 +304,7 @@ def _document(file: File) -> Document:
 
 
 def _data(url: str, what: str) -> tuple[str, bytes]:
-    """The media type and the bytes of a `data:` URL; of another address nothing."""
+    """The media type and the bytes of a `data:` URL; both empty for other URLs."""
     media_type, marked, data = url.partition(";base64,")
     if not (marked and media_type.startswith("data:")):
         return "", b""
@@ -315,11 +315,11 @@ def _data(url: str, what: str) -> tuple[str, bytes]:
 
 
 def words(content: str | Sequence[ContentPart] | None) -> str:
-    """The text of a message. Raises HTTPException where there is more."""
+    """The text of a message. Raises HTTPException if it has other parts."""
     if content is None or isinstance(content, str):
         return content or ""
     if other := next((part.type for part in content if not part.type.endswith("text")), ""):
-        raise Refused(400, f"This message can have parts of text only, not {other!r}.")
+        raise Refused(400, f"This message can have text only, not {other!r}.")
     return "".join(part.text for part in content)
 
 

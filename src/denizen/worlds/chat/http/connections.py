@@ -1,4 +1,4 @@
-"""The open connections: silent ones end in time, and strangers' make room where descriptors run short."""
+"""Open connections: silent ones time out, and ones without the token are closed if descriptors run short."""
 
 import asyncio
 import errno
@@ -16,13 +16,13 @@ HEADERS_S = 10.0
 IDLE_S = 75.0
 """Seconds that a connection may wait for its next request."""
 RESERVED_DESCRIPTORS = 256
-"""Those that sessions, databases and programs need, at most half of all."""
+"""Descriptors kept for sessions, databases and programs, at most half of all."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _log = logging.getLogger(__name__)
 
 
 class Connections:
-    """Makes the connections of a server; those in `owners` have shown the token, and are never closed for room."""
+    """Accepts a server's connections; those in `owners` have shown the token, and are never closed to make room."""
 
     def __init__(self, headers_s: float = HEADERS_S) -> None:
         self._headers_s = headers_s

@@ -1,4 +1,4 @@
-"""What a person says to a turn that is open: it overtakes all messages."""
+"""Controls of a running or parked turn: they overtake all messages."""
 
 from functools import partial
 from typing import Literal
@@ -17,7 +17,7 @@ _ANSWERS = {"approve", "deny"}
 
 
 class ControlRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What a client posts: `content` goes with what is said, `call_id` and `text` with an answer."""
+    """The body of a request: a steer, a follow-up or an interrupt has `content`, an answer `call_id` and `text`."""
 
     type: Literal["stop", "steer", "follow_up", "interrupt", "approve", "deny"]
     content: str = ""

@@ -1,4 +1,4 @@
-"""What happens in all turns, as it happens: over a WebSocket that can be resumed."""
+"""The live events of all turns, over a WebSocket that can be resumed."""
 
 import asyncio
 from collections import deque
@@ -13,12 +13,12 @@ from denizen.events import RunEvent
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_number
 
 MAX_LOG_BYTES = 4_000_000
-"""Bytes of events that are kept for those who come back."""
+"""Bytes of events that are kept for readers that reconnect."""
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 
 
 class EventReader:
-    """Somebody who has read up to number `after`; `cut` ends the connection."""
+    """A connection that has read up to number `after`; `cut` ends it."""
 
     def __init__(self, after: int, cut: Callable[[], None]) -> None:
         self.after = after
@@ -26,10 +26,10 @@ class EventReader:
 
 
 class EventLog:
-    """The latest events, at most `room` bytes of them, each with a number one higher than the last.
+    """The latest events, at most `room` bytes of them, numbered in sequence.
 
-    The first number is after `start`: where that is the time in microseconds, no number comes again after a restart.
-    A reader who is so slow that what it hasn't read is dropped is cut off.
+    The first number follows `start`, a time in microseconds, so that no number returns after a restart. A reader that
+    is so slow that unread events are dropped is cut off.
     """
 
     def __init__(self, start: int, room: int = MAX_LOG_BYTES) -> None:
@@ -42,7 +42,7 @@ class EventLog:
 
     @property
     def before(self) -> int:
-        """The number before the oldest that is kept."""
+        """The number before the oldest event."""
         return self.last - len(self._kept)
 
     def add(self, session_key: str, event: RunEvent) -> None:
@@ -75,9 +75,9 @@ EVENTS = web.AppKey("events", EventLog)
 
 
 async def get_events(request: web.Request) -> web.WebSocketResponse:
-    """The events of all turns, each `{"seq", "session_key", "event"}`; after a number, or from the oldest kept.
+    """The events of all turns, each `{"seq", "session_key", "event"}`, after a number or from the oldest kept.
 
-    Where some after that number are gone, the first message is `{"gap": {"after", "next"}}`.
+    If events after that number are gone, the first message is `{"gap": {"after", "next"}}`.
     """
     log = request.app[EVENTS]
     after = int(read_number(request, "after", int, 2**53))

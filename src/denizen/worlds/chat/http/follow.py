@@ -1,4 +1,4 @@
-"""The events of a message's turn, for the request that waits for it."""
+"""The events of a message's turn, for the request that waits for its reply."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -17,13 +17,13 @@ from denizen.worlds.chat.turns import caller
 
 
 class Retold:
-    """What was told of a turn has gaps: from here on all of it is told again."""
+    """The events of a turn had gaps: all of them follow again."""
 
 
-class _Heard:
-    """What is heard of a turn, each event once: none any more after one that is missing.
+class _TurnEvents:
+    """The events of a turn, each once, up to the first that is missing.
 
-    Nor after another process has begun a text anew of which this one had told a part.
+    They also end when another attempt begins a text of which a part was sent already.
     """
 
     def __init__(self) -> None:
@@ -31,28 +31,28 @@ class _Heard:
         self._attempt = self._last = 0
         self._in_text = False
 
-    def hear(self, told: TurnEvent) -> None:
-        if told.attempt > self._attempt and not self._in_text:
-            self._attempt, self._last = told.attempt, 0
-        if (told.attempt, told.first) == (self._attempt, self._last + 1):
-            self._last = told.last
-            match told.event:
+    def hear(self, heard: TurnEvent) -> None:
+        if heard.attempt > self._attempt and not self._in_text:
+            self._attempt, self._last = heard.attempt, 0
+        if (heard.attempt, heard.first) == (self._attempt, self._last + 1):
+            self._last = heard.last
+            match heard.event:
                 case LlmStream(TextDelta()):
                     self._in_text = True
                 case LlmEnd() | Withdrawn():
                     self._in_text = False
-            self.events.put_nowait(told.event)
+            self.events.put_nowait(heard.event)
 
 
 async def follow(
     gateway: Gateway, message: InboundMessage, begin: Callable[[], Awaitable[object]], *, after: int = 0
 ) -> AsyncGenerator[RunEvent | Retold]:
-    """The events of a message's turn, once it is begun; one that fails and is tried again goes on.
+    """Begin a message's turn and yield its events, over failed attempts.
 
-    Where some are missing, the transcript says how it went, in its entries `after` that number. Raises HTTPException
-    502 for what fails once the message is accepted: it isn't to be sent again.
+    If events are missing, the transcript's entries `after` that number replace them. Raises HTTPException 502 for
+    failures after the message was accepted, so that clients don't send it again.
     """
-    heard, over = _Heard(), None
+    heard, over = _TurnEvents(), None
     try:
         with gateway.listeners.hearing(message, heard.hear):
             async with gateway.listeners.listening():
@@ -86,7 +86,7 @@ async def follow(
 async def _retold(
     gateway: Gateway, message: InboundMessage, after: int, reply: str, *, is_parked: bool
 ) -> list[RunEvent]:
-    """A turn as its transcript tells it, in the entries `after` that number."""
+    """The events of a turn, from the transcript's entries `after` that number."""
     record = gateway.agent.record
     entries = await record.store.read(message.session_key)
     begins = (at for at, entry in enumerate(entries) if isinstance(entry, UserEntry) and entry.message.id == message.id)

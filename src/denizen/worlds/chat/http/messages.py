@@ -22,7 +22,7 @@ from denizen.worlds.chat.ledger.questions import SEEN
 from denizen.worlds.chat.ledger.reply_options import Attachment, with_attachments
 
 MAX_WAIT_S = 60.0
-"""Seconds that a request for replies may wait."""
+"""Limit of a request's `wait` for replies."""
 MAX_REPLIES = 200
 """Replies in one response."""
 
@@ -30,10 +30,10 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """What a client posts. `id` is the same whenever it posts the message again.
+    """The body of a request. A client that posts a message again repeats its `id`.
 
-    `seen` is the number of the last reply that its user was shown: a plain yes answers no later question.
-    `media` are files of the workspace, which the agent is told of, or pictures and documents, which go to the model.
+    `seen` is the number of the last reply that the user was shown: a plain yes answers no later question. `media` are
+    files in the workspace, which the message mentions, or pictures and documents, which go to the model.
     """
 
     chat: _Name
@@ -46,7 +46,7 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def post_message(request: web.Request) -> web.Response:
-    """Accept a message: it is in the inbox, and synced, once this answers."""
+    """Accept a message: once this answers, it is in the inbox and synced."""
     new = await read_body(request, NewMessage, MAX_CONVERSATION_BYTES)
     if not new.content.strip() and not new.media:
         raise Refused(400, "The message is empty: it needs content or media.")
@@ -68,7 +68,7 @@ async def post_message(request: web.Request) -> web.Response:
 
 
 def _attached(media: Iterable[str | Image | Document]) -> list[Attachment]:
-    """What goes to the model, PDF documents with their text. Raises HTTPException."""
+    """The pictures and documents for the model; PDF documents get their text. Raises HTTPException."""
     try:
         return [
             from_outside(
@@ -84,13 +84,13 @@ def _attached(media: Iterable[str | Image | Document]) -> list[Attachment]:
 
 
 async def get_replies(request: web.Request) -> web.Response:
-    """What was sent to a chat after number `after`; with `wait`, once there is something, or that time is over.
+    """The replies to a chat after number `after`; `wait` waits that many seconds for one.
 
-    `last` wants only so many, the last of them.
+    `last` limits them to the last so many.
     """
     chat, channel = request.query.get("chat", ""), request.query.get("channel", "http")
     if not chat or channel not in outbound.POLLED:
-        raise Refused(400, "`chat` names the chat whose replies are wanted; `channel` is http or cli.")
+        raise Refused(400, "Name the `chat`; `channel` must be http or cli.")
     last = int(read_number(request, "last", int, MAX_REPLIES))
     found = await request.app[GATEWAY].outbox.replies(
         channel,

@@ -1,4 +1,4 @@
-"""What routes read of a request, and how they refuse."""
+"""Reading requests, and refusing them."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from denizen.sessions.key import session_key
 from denizen.worlds.chat.gateway import Gateway
 
 MAX_BODY_BYTES = 1_000_000
-"""Bytes of a request's body, usually."""
+"""Default limit of a request's body."""
 GATEWAY = web.AppKey("gateway", Gateway)
 
 Body = TypeVar("Body")
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 def refusal(status: int, why: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    """A response that says what is wrong."""
+    """An error response."""
     return web.json_response({"error": {"message": why}}, status=status, headers=headers)
 
 
@@ -34,7 +34,7 @@ class Refused(web.HTTPException):
 
 
 def failure(request: web.Request, error: Exception) -> tuple[int, str]:
-    """The status and the reason to give where a request fails: what isn't the client's fault is logged."""
+    """The status and the reason for a request that failed; faults of the gateway are logged."""
     match error:
         case web.HTTPException():
             return error.status, error.text or error.reason
@@ -44,11 +44,11 @@ def failure(request: web.Request, error: Exception) -> tuple[int, str]:
             return 503, why
         case _:
             _log.error("%s %s failed.", request.method, request.path, exc_info=error)
-            return 500, f"This is a fault of the gateway's ({type(error).__name__}); its log says more."
+            return 500, f"The gateway failed ({type(error).__name__}). Its log says more."
 
 
 async def read_body(request: web.Request, kind: type[Body], most: int = MAX_BODY_BYTES) -> Body:
-    """The body as JSON of that kind. Raises HTTPException: 400 where it is none, 413 where it has more bytes."""
+    """The body as JSON of that kind. Raises HTTPException: 400 if it isn't, 413 if it is longer than `most` bytes."""
     try:
         data = await request.clone(client_max_size=most).read()
     except web.RequestPayloadError as error:
@@ -56,11 +56,11 @@ async def read_body(request: web.Request, kind: type[Body], most: int = MAX_BODY
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(400, f"The body is not what this route takes: {error}.") from error
+        raise Refused(400, f"The body doesn't fit this route: {error}.") from error
 
 
 def read_key(request: web.Request) -> str:
-    """The key of the session that the path names. Raises HTTPException 404 where it names none."""
+    """The session key in the path. Raises HTTPException 404 if it isn't one."""
     try:
         return session_key(request.match_info["key"])
     except SessionError as error:

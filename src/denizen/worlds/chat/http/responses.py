@@ -1,4 +1,4 @@
-"""Responses, in the shapes of OpenAI's API; what they share with Chat Completions is there."""
+"""Responses, in the shapes of OpenAI's API; `completions` has the shapes that both share."""
 
 import asyncio
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from denizen.worlds.chat.http.stream import SseResponse, event_stream
 
 
 class ResponseItem(msgspec.Struct):
-    """What was said, called, or given: an item without a type is a message."""
+    """A message, a call or its result; an item without a type is a message."""
 
     type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
     role: Literal["system", "developer", "user", "assistant"] = "user"
@@ -49,7 +49,7 @@ class ResponseItem(msgspec.Struct):
 
 
 class ResponseTool(FunctionDefinition):
-    """A tool of the caller's."""
+    """A client's tool."""
 
     type: Literal["function"] = "function"
 
@@ -61,7 +61,7 @@ class TextOptions(msgspec.Struct):
 
 
 class ResponseRequest(msgspec.Struct):
-    """What a client posts; what isn't listed here is the agent's to decide, and ignored."""
+    """The body of a request; other fields are ignored, because the agent decides about them."""
 
     input: str | list[ResponseItem]
     model: str = MODEL
@@ -122,7 +122,7 @@ async def _send(stream: SseResponse, response: dict[str, Any]) -> None:
         number += 1
 
     async def begin(item: dict[str, Any], **empty: Any) -> dict[str, Any]:
-        """Announce the next item, which is empty as yet: what its events call it."""
+        """Announce the next item, still empty; how its events refer to it."""
         at = {"item_id": item["id"], "output_index": len(output)}
         output.append(item)
         await send(
@@ -135,7 +135,7 @@ async def _send(stream: SseResponse, response: dict[str, Any]) -> None:
         await send("output_item.done", output_index=at["output_index"], item=item)
 
     await send("created", response=response)
-    async for piece in stream.pieces:
+    async for piece in stream.pieces():
         if isinstance(piece, Thought):
             if thought is None:
                 thought = {**await begin(_reasoning(), summary=[]), "summary_index": 0}
@@ -219,7 +219,7 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 
 def _said(given: str | Sequence[ResponseItem]) -> list[ConversationItem]:
-    """The conversation; calls belong to the assistant's message before them."""
+    """The conversation; calls belong to the preceding assistant message."""
     said: list[ConversationItem] = []
     for item in [ResponseItem(content=given)] if isinstance(given, str) else given:
         match item.type, item.role:

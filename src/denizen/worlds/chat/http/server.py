@@ -1,4 +1,4 @@
-"""A gateway that listens: its token, its port, and the file that tells where it is."""
+"""The HTTP server of a gateway, and `gateway.json`, by which clients find it."""
 
 import asyncio
 import os
@@ -20,9 +20,9 @@ from denizen.worlds.chat.http.connections import IDLE_S, protocol_log
 from denizen.worlds.chat.http.token import read_token
 
 MIN_TOKEN_CHARS = 20
-"""Characters of a token that is good enough for others to guess at."""
+"""Minimum length of a token if other machines can reach the gateway."""
 _CLOSE_TIMEOUT_S = 2.0
-"""Seconds that open requests have to end when the gateway stops."""
+"""Seconds for open requests to end when the gateway stops."""
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -39,11 +39,11 @@ class Running(msgspec.Struct, frozen=True):
 
 
 class GatewayAway(ConfigError):
-    """The gateway doesn't answer now: it starts, stops, or has gone."""
+    """The gateway doesn't answer: it is starting or stopping, or isn't running."""
 
 
 def find_running(home: Path) -> Running | None:
-    """The gateway that serves the home; None: there is none. Raises GatewayAway while one starts or stops."""
+    """The gateway that serves the home, if any. Raises GatewayAway while one is starting or stopping."""
     if not holder_of(home / "gateway.lock"):
         return None
     data = read_settings(home / "gateway.json")
@@ -58,14 +58,14 @@ def find_running(home: Path) -> Running | None:
 
 
 def _check_token(home: Path, host: str) -> None:
-    """Raises ConfigError for a token that is too short where others reach the gateway."""
+    """Raises ConfigError for a token that is too short if other machines can reach the gateway."""
     try:
         is_here = host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         is_here = False
     if not is_here and len(read_token(home)) < MIN_TOKEN_CHARS:
         raise ConfigError(
-            f"At {host} others can reach the gateway, and the token in {home / 'token'} is too short for that. "
+            f"Other machines can reach the gateway at {host}, and the token in {home / 'token'} is too short for that. "
             "Make a new one: denizen gateway --rotate-token"
         )
 

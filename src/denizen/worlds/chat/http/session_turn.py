@@ -85,8 +85,8 @@ async def _turn_or_reply(gateway: Gateway, request: ConversationRequest) -> _Fol
         return _FollowedTurn(parked.message, partial(gateway.accept, message), len(parked.entries))
     if parked and parked.question:
         reading = questions.choose([parked.question], message.content, lambda _: True)
-        if reading and reading.answer:
-            go_on = partial(_go_on, gateway, str(key), [reading.answer])
+        if reading and reading.control:
+            go_on = partial(_go_on, gateway, str(key), [reading.control])
             return _FollowedTurn(parked.message, go_on, len(parked.entries))
         if reading:
             return reading.reply
@@ -209,7 +209,7 @@ async def _is_started() -> None:
 
 
 async def _go_on(gateway: Gateway, key: str, controls: Sequence[Control]) -> None:
-    if not await gateway.database.run(partial(ledger.control_parked, session_key=key, given=controls)):
+    if not await gateway.database.run(partial(ledger.control_parked, session_key=key, given=controls), key):
         raise Refused(409, "The session went on in the meantime.")
     gateway.database.ring()
 

@@ -1,4 +1,4 @@
-"""What the gateway has, and what waits there."""
+"""The status of the gateway, for people, and its numbers, for Prometheus."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,13 +6,30 @@ import msgspec
 from aiohttp import web
 
 from denizen.text.plural import counted
+from denizen.worlds.chat.events.metrics import labelled
 from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.http.access import ACCESS
 from denizen.worlds.chat.http.requests import GATEWAY
 from denizen.worlds.chat.ledger import ledger
 
+HELP = {
+    "denizen_turns_total": "Turns that ended, by how.",
+    "denizen_model_calls_total": "Calls of the model that were answered.",
+    "denizen_tokens_total": "Tokens of the model calls, by kind.",
+    "denizen_cost_usd_total": "US dollars of the model calls, as far as prices are known.",
+    "denizen_tool_calls_total": "Tool calls, by whether they failed.",
+    "denizen_turn_seconds": "Seconds from a turn's first call of the model to its end.",
+    "denizen_messages_total": "Messages that are over, by state.",
+    "denizen_inbox_messages": "Messages of the inbox that aren't over, by state.",
+    "denizen_outbox_messages": "Messages of the outbox that are still to be sent, by state.",
+    "denizen_sends_total": "Sends to channels, by result.",
+    "denizen_open_requests": "Open requests.",
+    "denizen_request_seconds": "Seconds from a request to the end of its response, by route.",
+}
+
 
 class Status(msgspec.Struct, frozen=True):
-    """`inbox` and `outbox` count messages by state; the last chat is that of the last message from outside."""
+    """`inbox` and `outbox` count messages by state."""
 
     model: str
     tools: list[str]
@@ -24,7 +41,7 @@ class Status(msgspec.Struct, frozen=True):
     last_chat: str = ""
 
     def lines(self) -> Iterator[str]:
-        """It in words."""
+        """The status in words."""
         yield f"model: {self.model}"
         yield f"{counted(len(self.tools), 'tool')}: {', '.join(self.tools)}"
         yield counted(len(self.skills), "skill") + (f": {', '.join(self.skills)}" if self.skills else "")
@@ -56,8 +73,31 @@ def _by_state(counts: Mapping[str, int]) -> str:
 
 
 async def get_status(request: web.Request) -> web.Response:
-    """Its model, tools, skills and sessions, and what waits."""
+    """The gateway's model, tools, skills and sessions, and how many messages wait."""
     return web.json_response(msgspec.to_builtins(await status_of(request.app[GATEWAY])))
 
 
-ROUTES = [web.get("/api/status", get_status)]
+async def get_metrics(request: web.Request) -> web.Response:
+    """The gateway's numbers, for Prometheus."""
+    gateway = request.app[GATEWAY]
+    values = dict(gateway.metrics.counts)
+    waiting = await gateway.database.read(ledger.open_counts)
+    for name, states in (
+        ("denizen_inbox_messages", waiting["inbox"]),
+        ("denizen_outbox_messages", waiting["outbox"]),
+        ("denizen_sends_total", gateway.outbox.sends),
+    ):
+        values |= {(name, labelled({"state": state})): count for state, count in states.items()}
+    values["denizen_open_requests", ""] = request.app[ACCESS].open
+    return web.Response(body="".join(_lines(values)), content_type="text/plain", charset="utf-8")
+
+
+def _lines(values: Mapping[tuple[str, str], float]) -> Iterator[str]:
+    for name, text in HELP.items():
+        kind = {"total": "counter", "seconds": "histogram"}.get(name.rpartition("_")[2], "gauge")
+        parts = {f"{name}_bucket", f"{name}_sum", f"{name}_count"} if kind == "histogram" else {name}
+        yield f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
+        yield from (f"{of}{labels} {value}\n" for (of, labels), value in values.items() if of in parts)
+
+
+ROUTES = [web.get("/api/status", get_status), web.get("/metrics", get_metrics)]

@@ -1,7 +1,7 @@
-"""An answer that streams as server-sent events."""
+"""Answers streamed as server-sent events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -12,15 +12,15 @@ from denizen.events import Withdrawn
 from denizen.worlds.chat.http.conversation import AnswerPieces, FinalAnswer, Thought
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, failure
 
-WITHDRAWN = "The answer broke off, and the agent began it anew. Ask without `stream`, or again."
+WITHDRAWN = "The answer broke off and the agent started it again. Repeat the request, or ask without `stream`."
 
 KEEPALIVE_S = 15.0
-"""Seconds of silence after which a comment is sent, so that no proxy takes the connection for dead."""
+"""Seconds of silence before a comment is sent, so that proxies keep the connection."""
 
 
 @asynccontextmanager
 async def event_stream(request: web.Request, pieces: AnswerPieces) -> AsyncGenerator["SseResponse"]:
-    """A stream about `pieces`. What fails before it has begun is a plain refusal, what fails later an event."""
+    """A stream of `pieces`. Failures before the first one become an error response, later ones an event."""
     stream = SseResponse(request, pieces)
     comments = asyncio.create_task(stream.fill_silence())
     try:
@@ -40,7 +40,7 @@ async def event_stream(request: web.Request, pieces: AnswerPieces) -> AsyncGener
 
 
 class SseResponse:
-    """Server-sent events about `pieces`."""
+    """A response of server-sent events, and the `pieces` to put in it."""
 
     def __init__(self, request: web.Request, pieces: AnswerPieces) -> None:
         self.response = web.StreamResponse(
@@ -52,7 +52,7 @@ class SseResponse:
         self._written = 0
 
     async def begin(self) -> None:
-        """Begin with the first piece, or why there is none where a comment was sent already."""
+        """Wait for the first piece, or for its failure if a comment has begun the response already."""
         try:
             self._first = await anext(self._source)
         except Exception as error:
@@ -62,7 +62,7 @@ class SseResponse:
         await self.response.prepare(self._request)
 
     async def fill_silence(self) -> None:
-        """Send a comment whenever nothing was sent for a while, before the first piece, too, until cancelled."""
+        """Send a comment whenever nothing was sent for a while, also before the first piece, until cancelled."""
         clock = self._request.app[GATEWAY].agent.record.clock
         while True:
             before = self._written
@@ -71,12 +71,8 @@ class SseResponse:
                 await self.response.prepare(self._request)
                 await self.write(b": no news yet\n\n")
 
-    @property
-    def pieces(self) -> AsyncIterator[str | Thought | FinalAnswer]:
-        """The thoughts and the text as they come, and at last the reply."""
-        return self._pieces()
-
-    async def _pieces(self) -> AsyncGenerator[str | Thought | FinalAnswer]:
+    async def pieces(self) -> AsyncGenerator[str | Thought | FinalAnswer]:
+        """Thoughts and text as they arrive, and finally the whole answer. Raises HTTPException for a retraction."""
         piece = self._first
         while piece is not None:
             if isinstance(piece, Withdrawn):

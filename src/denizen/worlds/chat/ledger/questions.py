@@ -1,4 +1,4 @@
-"""Questions in a chat: the short word that each one shows, and which one an answer means."""
+"""Questions in a chat: their short words, and which one an answer means."""
 
 import hashlib
 import re
@@ -8,20 +8,20 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from denizen.ports import Answer, InboundMessage, OutboundMessage
+from denizen.ports import Answer, Control, InboundMessage, OutboundMessage
 from denizen.sessions.key import bounded
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
 
 CALL = "call_id"
-"""What a question's metadata call the call that waits for its answer."""
+"""The metadata key of the call that waits for the answer."""
 WORD, ASKED_AT, ANSWERED_BY, ASKS = "word", "asked_at", "answered_by", "asks"
-"""What they call its word, when it was asked (seconds since the epoch), who may answer besides the owner
-(`channel:sender`), and the question without how to answer it."""
+"""The metadata keys of its word, the time it was asked (seconds since the epoch), who may answer besides the owner
+(`channel:sender`), and the question without the instructions for answering."""
 SEEN = "denizen.text.seen"
-"""What an answer's metadata call the number of the last reply that its sender was shown, where that is known."""
+"""The metadata key, in an answer, of the number of the last reply that its sender was shown, if known."""
 MAX_ID_CHARS = 500
 """Characters that the tables' indexes take of an id from outside, however it is encoded."""
-NOTHING_WAITS = "Nothing waits here for an approval."
+NOTHING_WAITS = "Nothing is waiting for approval here."
 
 _WORDS = [f"{letter}{digit}" for letter in "abcdefghijklmnopqrstuvwxyz" for digit in range(10)]
 _YES = re.compile(r"yes(?:\s+(?P<word>[a-z]\d))?[.!]?", re.IGNORECASE)
@@ -35,29 +35,29 @@ MayAnswer = Callable[[OutboundMessage], bool]
 
 
 class OpenQuestion(NamedTuple):
-    """A question that waits, and whether whoever answers was shown it."""
+    """A waiting question, and whether its chat was shown it."""
 
     message: OutboundMessage
     shown: bool
 
     @property
     def word(self) -> str:
-        """Its word; empty where an earlier version asked it."""
+        """Its word; empty if an earlier version asked it."""
         return str(self.message.metadata.get(WORD, ""))
 
     @property
     def line(self) -> str:
-        """What it would run, in a line."""
+        """The question in a line."""
         text = " ".join(str(self.message.metadata.get(ASKS, self.message.content)).split())
         return f"{self.word}: {text[:_SHOWN_CHARS]}"
 
 
 class Reading(NamedTuple):
-    """What a message says to the questions of its chat: an answer to a session's, or else what to reply."""
+    """The meaning of a message to its chat's questions: a control for a session, or else a reply."""
 
     reply: str = ""
     session_key: str = ""
-    answer: Answer | None = None
+    control: Control | None = None
 
 
 def with_word(db: LedgerConnection, question: OutboundMessage) -> OutboundMessage:
@@ -104,7 +104,7 @@ def may_be_answer(text: str) -> bool:
 
 
 def read_answer(db: LedgerConnection, message: InboundMessage, may_answer: MayAnswer) -> Reading | None:
-    """What a message says to the questions of its chat; None: it is a message like any other."""
+    """The meaning of a message to its chat's questions; None: it isn't an answer."""
     found = open_questions(db, message.channel, message.chat, message.metadata.get(SEEN, float("inf")))
     reading = choose(found, message.content, may_answer)
     if reading is None and (match := _YES.fullmatch(message.content.strip())) and (word := match["word"]):
@@ -114,7 +114,7 @@ def read_answer(db: LedgerConnection, message: InboundMessage, may_answer: MayAn
 
 
 def choose(found: Sequence[OpenQuestion], text: str, may_answer: MayAnswer) -> Reading | None:
-    """Which of the open questions an answer means; None: a plain yes where there is nothing to say yes to."""
+    """The open question that an answer means; None: a plain yes without a question, or no answer."""
     text = text.strip()
     match = _YES.fullmatch(text) or _COMMAND.fullmatch(text)
     if match is None:
@@ -123,7 +123,7 @@ def choose(found: Sequence[OpenQuestion], text: str, may_answer: MayAnswer) -> R
     is_command, word = "verdict" in parts, parts["word"].lower()
     mine = [each for each in found if may_answer(each.message)]
     if not mine:
-        not_yours = "Only the owner, or the one who asked for it, may answer what waits here."
+        not_yours = "Only the owner or the person who asked may answer this."
         return Reading(not_yours if found else _not_open(word, []) if word else NOTHING_WAITS) if is_command else None
     meant = [each for each in found if each.word == word] if word else found
     if len(meant) != 1 or not (word or meant[0].shown) or meant[0] not in mine:
@@ -134,7 +134,7 @@ def choose(found: Sequence[OpenQuestion], text: str, may_answer: MayAnswer) -> R
 
 
 def waiting_text(db: LedgerConnection, message: InboundMessage) -> tuple[str, str]:
-    """What to reply to a message whose session waits for an answer, and what that is about; empty: it doesn't."""
+    """The reply to a message whose session waits for an answer, and the question's id; empty: it doesn't wait."""
     parked = db.execute(
         "SELECT id FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked') AND state = 'parked'",
         [message.session_key],
@@ -147,7 +147,7 @@ def waiting_text(db: LedgerConnection, message: InboundMessage) -> tuple[str, st
         if each.message.session_key == message.session_key
     ]
     if not here:
-        words = "Your message waits: the owner has to answer a question of an earlier turn of this chat first."
+        words = "Your message waits: the owner must answer an earlier question of this chat first."
         return words, parked[0]
     return _listed("Your message waits for an answer to this:", here), here[-1].message.id
 

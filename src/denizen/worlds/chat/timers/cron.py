@@ -1,4 +1,4 @@
-"""`cron`: what the agent is to do at a time, or again and again, and the scheduler that has it done."""
+"""`cron`: the tool that schedules jobs, and the scheduler that runs them."""
 
 import asyncio
 import hashlib
@@ -23,12 +23,12 @@ from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.settings import CronSettings, Missed
 
 MISSED_AFTER_S = 60.0
-"""Seconds after which a run that hasn't begun is missed."""
+"""A run that hasn't begun after so many seconds is missed."""
 MIN_INTERVAL_S = 10.0
-"""Seconds between two runs, at least."""
+"""Minimum seconds between two runs."""
 Kind = Literal["at", "every", "cron"]
 UNSCHEDULABLE = (ValueError, LookupError, OSError, OverflowError)
-"""What `CronJob.next` raises for a time, an interval, an expression or a zone that is none."""
+"""Raised by `CronJob.next` for an invalid time, interval, expression or time zone."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _ALIASES = {
     "@hourly": "0 * * * *",
@@ -44,10 +44,10 @@ _log = logging.getLogger(__name__)
 
 
 class CronJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be done, and when: `at` an ISO time, `every` so many seconds, or by a `cron` expression.
+    """A task and its schedule: `at` an ISO time, `every` so many seconds, or by a `cron` expression.
 
-    `zone` is the name of a time zone (empty: the user's). Its results go to `chat` of `channel`, whose session is
-    `home`; with `in_chat` its turns run there, too, else in a session of the job's own.
+    `zone` is the name of a time zone (empty: the user's). Replies go to `chat` of `channel`, whose session is `home`;
+    with `in_chat` the turns run in that session, too, otherwise in the job's own.
     """
 
     id: str
@@ -65,13 +65,13 @@ class CronJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def session_key(self) -> str:
-        """The session that its turns run in."""
+        """The session of its turns."""
         return self.home if self.in_chat and self.home else str(SessionKey(self.id, channel="cron"))
 
     def next(self, after: datetime, zone: tzinfo | None) -> datetime | None:
-        """When it runs first after that time, in UTC; None: never again. `zone`: the user's (None: the machine's).
+        """The first run after that time, in UTC; None: none. `zone` is the user's (None: the machine's).
 
-        Raises what is `UNSCHEDULABLE`.
+        Raises the errors of `UNSCHEDULABLE`.
         """
         zone = ZoneInfo(self.zone) if self.zone else zone
         match self.kind:
@@ -87,7 +87,7 @@ class CronJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Cron:
-    """The jobs in the ledger. A run is one inbound message, written in one transaction with the time of the next."""
+    """The jobs in the ledger. A run is an inbound message, written in one transaction with the time of the next run."""
 
     def __init__(self, database: Database, *, clock: Clock, zone: tzinfo | None, settings: CronSettings) -> None:
         self.zone = zone
@@ -99,7 +99,7 @@ class Cron:
         database.news["cron"] = lambda _: self._bell.set()
 
     async def run(self) -> None:
-        """Begin what is due until cancelled."""
+        """Begin due runs until cancelled."""
         while True:
             self._bell.clear()
             due = await self._database.persist(self._begin)
@@ -107,25 +107,27 @@ class Cron:
             await wait_for_event_or(self._bell, due, self._clock)
 
     async def add(self, job: CronJob, due: datetime) -> None:
-        """Keep a job; one of an id that is there already is that one. Raises ToolRefused where there are too many."""
+        """Add a job, unless its id exists. Raises ToolRefused if there are too many."""
 
         def add(db: LedgerConnection) -> None:
             if len(ledger.jobs(db)) >= self.settings.jobs:
-                raise ToolRefused(f"there are {self.settings.jobs} jobs already (gateway.cron.jobs); remove some first")
+                raise ToolRefused(
+                    f"the limit of {self.settings.jobs} jobs is reached (gateway.cron.jobs); remove some first"
+                )
             ledger.add_job(db, job.id, msgspec.json.encode(job).decode(), due.timestamp())
 
         await self._database.run(add)
         self._bell.set()
 
     async def jobs(self) -> Sequence[tuple[CronJob, datetime | None]]:
-        """The jobs, and when each runs next (None: it is disabled)."""
+        """The jobs, and the next run of each (None: disabled)."""
         rows = await self._database.read(ledger.jobs)
         return [(_job(text), None if due is None else datetime.fromtimestamp(due, UTC)) for text, due in rows]
 
     async def change(
         self, job_id: str, action: Literal["remove", "enable", "disable"], chat: tuple[str, str] | None = None
     ) -> bool:
-        """Do that to a job, with `chat` (its channel and name) to one of that chat only; False: there is none."""
+        """Change a job, with `chat` (channel and name) only one of that chat; False: it doesn't exist."""
 
         def change(db: LedgerConnection) -> bool:
             job = next((found for text, _ in ledger.jobs(db) if (found := _job(text)).id == job_id), None)
@@ -143,7 +145,7 @@ class Cron:
         return found
 
     def _begin(self, db: LedgerConnection) -> float | None:
-        """Begin the runs that are due; when the next one is."""
+        """Begin the due runs; the time of the next one."""
         now = self._clock.now()
         before, self._offset = self._offset, now.timestamp() - self._clock.monotonic()
         if before - self._offset > MISSED_AFTER_S:  # it was set back, or may have been before the first look
@@ -160,7 +162,7 @@ class Cron:
                 following = job.next(now, self.zone)
             except UNSCHEDULABLE as wrong:  # it could be scheduled once, with a zone that this machine hasn't
                 _log.error(
-                    "Cron job %s (%s) is disabled: %s. Ask the agent to enable it once that is fixed, or to remove it.",
+                    "Cron job %s (%s) is disabled: %s. Fix that, then ask the agent to enable or remove the job.",
                     *(job.id, job.name, wrong),
                 )
                 ledger.set_due(db, job.id, None)
@@ -181,16 +183,16 @@ class Cron:
                 ledger.set_due(db, job.id, following.timestamp())
 
     def _why_not(self, db: LedgerConnection, job: CronJob, late: float) -> str:
-        """Why a run doesn't begin; empty: it does."""
+        """The reason to skip a run; empty: none."""
         if late > MISSED_AFTER_S and job.missed == "skip":
             return f"it was due {late:.0f} s ago"
         if ledger.is_busy(db, job.session_key, _run_id(job)):
-            return "its last run isn't over"
+            return "its last run hasn't ended"
         return ""
 
 
 def cron_tool(cron: Cron) -> Tool:
-    """The tool, which keeps its jobs there."""
+    """The tool; its jobs go there."""
 
     @tool(name="cron", traits=Traits.WRITES | Traits.REPEATABLE)
     async def schedule(
@@ -248,9 +250,9 @@ def cron_tool(cron: Cron) -> Tool:
         except UNSCHEDULABLE as wrong:
             raise ToolRefused(f"{kind} {when!r} {zone}: {wrong}") from wrong
         if due is None:
-            raise ToolRefused(f"{when} is over, or never comes; it is {_shown(turn.clock.now(), cron.zone)}")
+            raise ToolRefused(f"{when} has passed, or never comes; now it is {_shown(turn.clock.now(), cron.zone)}")
         if Traits.UNTRUSTED in turn.in_sight:  # which would speak for the user in the job's turns
-            answer = await turn.ask(f"Text that others wrote is in sight. Schedule {kind} {when}: {text}?")
+            answer = await turn.ask(f"Text from others is in sight. Schedule {kind} {when}: {text}?")
             if not answer.allow:
                 raise ToolRefused(f"not scheduled: {answer.text or 'the user said no'}")
         await cron.add(new, due)
@@ -260,7 +262,7 @@ def cron_tool(cron: Cron) -> Tool:
 
 
 def _message(job: CronJob, due: float) -> InboundMessage:
-    """The message that has a run of the job done: one for each time."""
+    """The message that begins a run of the job: one for each time."""
     at = datetime.fromtimestamp(due, UTC)
     own = str(SessionKey(job.id, channel="cron"))
     metadata = {ledger.ORIGIN: ledger.origin_of(own, job.channel, job.chat)}
@@ -274,7 +276,7 @@ def _message(job: CronJob, due: float) -> InboundMessage:
 
 
 def _run_id(job: CronJob) -> str:
-    """What the ids of its runs begin with."""
+    """The prefix of its runs' ids."""
     return f"cron:{job.id}:"
 
 

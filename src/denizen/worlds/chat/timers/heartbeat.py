@@ -1,4 +1,4 @@
-"""The heartbeat: every so often the agent is given HEARTBEAT.md, and speaks up where there is something to say."""
+"""The heartbeat: at intervals the agent gets HEARTBEAT.md, and reports if there is something to report."""
 
 import asyncio
 import logging
@@ -21,22 +21,22 @@ from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 from denizen.worlds.chat.settings import HeartbeatSettings
 
 BEAT = "denizen.heartbeat"
-"""What the metadata of a message have that is a beat."""
+"""The metadata key of a beat."""
 CHANNEL = "heartbeat"
-"""The channel of its session, and of beats whose words go nowhere."""
+"""The channel of its session, and of beats without a chat to report to."""
 OK = "HEARTBEAT_OK"
-"""The reply that is not sent."""
+"""The reply that isn't sent."""
 MISSED_AFTER_S = 60.0
-"""Seconds after which a beat is missed, and not made up."""
+"""A beat is skipped if it is late by more seconds than this."""
 MAX_FILE_CHARS = 50_000
-"""Characters of the file that are read."""
+"""Characters of the file that the agent gets."""
 _KEY = str(SessionKey("main", channel=CHANNEL))
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _log = logging.getLogger(__name__)
 
 
 class Heartbeat:
-    """Beats at the multiples of its interval, so that a restart shifts none; `last_chat` says where its words go."""
+    """Beats at the multiples of its interval, whenever it was started; reports go to `last_chat`."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class Heartbeat:
             return
         channel, chat = self._last_chat()
         text = (
-            f"It is {local:%A, %Y-%m-%d %H:%M %Z}. This is HEARTBEAT.md, which says what to look after:\n\n{tasks}\n\n"
-            f"Do what is due of it. Where your user needn't hear of anything, answer {OK} and nothing else: any other "
+            f"It is {local:%A, %Y-%m-%d %H:%M %Z}. This is HEARTBEAT.md, your list of recurring tasks:\n\n{tasks}\n\n"
+            f"Do what is due. If your user doesn't need to hear of anything, answer {OK} and nothing else: any other "
             "words are sent to them."
         )
         metadata = {BEAT: True, ledger.ORIGIN: ledger.origin_of(_KEY, channel, chat)}
@@ -89,7 +89,7 @@ class Heartbeat:
 
 
 def start_of(message: InboundMessage, entries: Sequence[AnyEntry]) -> Cycle | Resume:
-    """What the turn of a beat begins with, given its session's entries: it may have begun before."""
+    """The start of a beat's turn, which may have begun before, as its session's entries show."""
     replied = False
     for entry in reversed(entries):
         if isinstance(entry, SystemEntry) and entry.message_id == message.id:
@@ -99,24 +99,24 @@ def start_of(message: InboundMessage, entries: Sequence[AnyEntry]) -> Cycle | Re
 
 
 def reply_of(message: InboundMessage, result: RunResult) -> OutboundMessage | None:
-    """What a beat's turn sends; None: nothing, as all is well, or nobody is there to read it."""
+    """The report of a beat's turn; None if all is well, or no chat is known."""
     text = result.reply.strip() or result.error
     if text.strip("*_`.! ") in {"", OK}:
         return None
     if message.channel == CHANNEL:
-        _log.info("The heartbeat says, and no chat is known to send it to: %s", text)
+        _log.info("The heartbeat has no chat to report to. It says: %s", text)
         return None
     return outbound.reply_to(message, text)
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing in it but headings and comments."""
+    """Whether a file has headings and comments only."""
     lines = (line.strip() for line in _COMMENT.sub("", text).splitlines())
     return all(not line or line.startswith("#") for line in lines)
 
 
 def is_active(hours: str, now: time) -> bool:
-    """Whether `now` is in the hours, such as 08:00-22:00, or 22:00-06:00 over midnight; empty: always."""
+    """Whether `now` is within hours such as 08:00-22:00, or 22:00-06:00 over midnight; empty: always."""
     if not hours:
         return True
     begin, end = map(time.fromisoformat, hours.split("-"))
@@ -125,6 +125,6 @@ def is_active(hours: str, now: time) -> bool:
 
 def _put(db: ledger.LedgerConnection, message: InboundMessage) -> bool:
     if ledger.is_busy(db, message.session_key):
-        _log.warning("A heartbeat is left out: the last one isn't over.")
+        _log.warning("Skipped a heartbeat: the last one hasn't ended.")
         return False
     return ledger.put_run(db, message, f"{CHANNEL}:")

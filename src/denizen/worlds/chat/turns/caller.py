@@ -1,4 +1,4 @@
-"""Tools of whoever asks the agent: a call of one parks the turn, which goes on with the result that they send."""
+"""Tools that the client runs: a call parks the turn, which goes on with the result that the client sends."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,14 +14,14 @@ from denizen.messages import Text, ToolCall, ToolResult
 from denizen.ports import Answer, Control, InboundMessage, Schema, Session, ToolContext, Toolset, Traits
 from denizen.tools.accepted import accepted_schema
 
-CALLER_RUNS = "The caller runs this tool."
-"""What a turn is parked with that waits for such a result."""
-NO_RESULT = "The caller gave no result."
+CALLER_RUNS = "The caller runs this tool."  # kept in sessions: the wording stays
+"""The question of a turn that is parked for such a result."""
+NO_RESULT = "The client sent no result."
 _TOOLS = "denizen.caller_tools"
 
 
 class CallerTool:
-    """A tool that the caller runs."""
+    """A tool that the client runs."""
 
     shell_names: Sequence[str] = ()
     traits = Traits.REPEATABLE | Traits.UNTRUSTED
@@ -31,25 +31,25 @@ class CallerTool:
         self.schema = accepted_schema(schema.name, schema.description, schema.parameters)
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
-        """Park the turn; where it goes on without a result, the call is refused."""
+        """Park the turn; if it goes on without a result, the call is refused."""
         await turn.ask(CALLER_RUNS)
         raise ToolRefused(NO_RESULT)
 
 
 def offer(message: InboundMessage, tools: Sequence[Schema]) -> InboundMessage:
-    """The message, in whose turn the caller's tools can be called, too."""
+    """The message with the client's tools."""
     if not tools:
         return message
     return msgspec.structs.replace(message, metadata={**message.metadata, _TOOLS: msgspec.to_builtins(tools)})
 
 
 def offered(message: InboundMessage) -> list[Schema]:
-    """The caller's tools that came with a message."""
+    """The client's tools that a message brought."""
     return msgspec.convert(message.metadata.get(_TOOLS, []), list[Schema])
 
 
 def with_tools(record: AgentRecord, tools: Sequence[Schema]) -> AgentRecord:
-    """An agent that can call these, too; its subagents can't, as the caller doesn't see them."""
+    """The agent with these tools, but not for its subagents, whose calls the client doesn't see."""
     if not tools:
         return record
     own = Toolset([*record.tools, *map(CallerTool, tools)])
@@ -57,7 +57,7 @@ def with_tools(record: AgentRecord, tools: Sequence[Schema]) -> AgentRecord:
 
 
 def open_calls(entries: Sequence[AnyEntry], tools: Sequence[Schema]) -> list[ToolCall]:
-    """The calls of the caller's tools that have no result yet."""
+    """The calls of the client's tools without a result."""
     last, names = last_reply(entries), {tool.name for tool in tools}
     if last is None:
         return []
@@ -65,14 +65,14 @@ def open_calls(entries: Sequence[AnyEntry], tools: Sequence[Schema]) -> list[Too
 
 
 def result_of(call: ToolCall, text: str, *, is_error: bool = False) -> ToolResult:
-    """What the caller says that a call gave: text that others wrote."""
+    """The client's result of a call: untrusted text."""
     return ToolResult(
         call.id, call.name, [Text(text)], is_error=is_error, details={"untrusted": True}, wire_id=call.wire_id
     )
 
 
 async def keep_results(session: Session, controls: Sequence[Control], tools: Sequence[Schema]) -> list[Control]:
-    """Write the results that answers bring into the session; the other controls are given back."""
+    """Write the results among the controls into the session; the other controls are returned."""
     calls = {call.id: call for call in open_calls(session.entries, tools)}
     others: list[Control] = []
     for control in controls:

@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from denizen.engine.next_request import ReadSession, next_request, parts_of
 from denizen.engine.record import AgentRecord
 from denizen.engine.session_state import MODEL, state_of
 from denizen.engine.undo import undo_unchanged
-from denizen.entries import AnyEntry, StateEntry
+from denizen.entries import StateEntry
 from denizen.errors import ConfigError, DenizenError, SessionUnavailable, SessionUnknown
 from denizen.ports import InboundMessage, Session
 from denizen.ports.checkpoints import named
@@ -42,7 +41,7 @@ COMMANDS = {
     "model": ChatCommand("/model [NAME]", "show this chat's model, or go on with another *"),
     "compact": ChatCommand("/compact", "replace older messages with a summary *"),
     "context": ChatCommand("/context", "show the size of the model's context"),
-    "undo": ChatCommand("/undo", "take back the last turn, and its files that nobody changed since *"),
+    "undo": ChatCommand("/undo", "undo the last turn, and its changes to files that nobody changed since *"),
     "stop": ChatCommand("/stop [all]", "end the turn; with all, subagents in the background, too"),
     "approve": ChatCommand("/approve [WORD]", "allow what the agent asks about"),
     "deny": ChatCommand("/deny [WORD] [why]", "refuse it"),
@@ -69,7 +68,7 @@ def record_for(agent: AgentHandle, session: Session, states: SharedCache[Any] | 
 async def reply_at_once(
     agent: AgentHandle, database: Database, message: InboundMessage, *, is_owner: bool
 ) -> str | None:
-    """The reply to a command that doesn't need a turn; None: it waits for its turn."""
+    """The reply to a command that needs no turn; None: it waits for its turn."""
     name, words = split_command(message.content)
     key = message.session_key
     if name not in COMMANDS:
@@ -80,7 +79,7 @@ async def reply_at_once(
         return "\n".join(f"{each.usage:22}{each.does}" for each in COMMANDS.values()) + _MORE
     if name in {"new", "compact", "undo"} or (name == "model" and words):
         if name not in ENDS_PARKED and await database.read(partial(ledger.parked, session_key=key)):
-            return f"A turn of this chat waits for an answer. Answer it, or /stop it; then say /{name} again."
+            return f"A turn of this chat waits for an answer. Answer it or /stop it, then repeat /{name}."
         return None
     try:
         entries = await agent.record.store.read(key)
@@ -95,7 +94,13 @@ async def reply_at_once(
     if name == "status":
         return await _status(record, database, message)
     window = (await asyncio.to_thread(record.model.limits, key)).window
-    return usage_text(entries, window) if name == "usage" else _context(record, entries, window)
+    sizes = Counter[str]()
+    for part in parts_of(next_request(record, entries), "") if entries else ():
+        sizes[part.role] += part.tokens
+    if name == "usage":
+        return usage_text(entries, window, sizes.total())
+    lines = [f"{role}: {tokens:,}" for role, tokens in sizes.items()]
+    return "\n".join([f"context: about {sizes.total():,} of {window:,} tokens", *lines])
 
 
 async def carry_out(agent: AgentHandle, session: Session, message: InboundMessage) -> str:
@@ -127,7 +132,7 @@ async def _carry_out(name: str, words: str, agent: AgentHandle, session: Session
             return "A summary replaces the older messages." if done else "Nothing to compact."
         case _:
             said, left = await undo_unchanged(agent.record, session, by=message.id)
-            stay = f"\nNot touched, because they were changed since: {named(left)}" if left else ""
+            stay = f"\nNot touched, because they changed since: {named(left)}" if left else ""
             return f"Undone: {' '.join(said.split())[:200]}".removesuffix(": ") + stay
 
 
@@ -144,11 +149,3 @@ async def _status(record: AgentRecord, database: Database, message: InboundMessa
     waiting = await database.read(partial(questions.open_questions, channel=message.channel, chat=message.chat))
     lines = [f"model: {record.model.name}", f"this chat: {'busy' if is_busy else 'idle'}"]
     return "\n".join([*lines, *(f"waits for an answer: {each.line}" for each in waiting)])
-
-
-def _context(record: AgentRecord, entries: Sequence[AnyEntry], window: int) -> str:
-    sizes = Counter[str]()
-    for part in parts_of(next_request(record, entries), "") if entries else ():
-        sizes[part.role] += part.tokens
-    parts = "".join(f"\n{what}: {tokens:,}" for what, tokens in sizes.items())
-    return f"context: about {sizes.total():,} of {window:,} tokens{parts}"

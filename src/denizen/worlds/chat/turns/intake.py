@@ -60,8 +60,8 @@ class Intake:
         """Accept a command, or an answer to a question; None: the message is neither."""
         name, words = split_command(message.content)
         if name == "stop":
-            nothing = questions.Reading(NOTHING_RUNS, message.session_key)
-            return await self._control(message, lambda _: nothing, Stop(), subagents=words.lower() == "all")
+            reading = questions.Reading(NOTHING_RUNS, message.session_key, Stop())
+            return await self._control(message, lambda _: reading, subagents=words.lower() == "all")
         if questions.may_be_answer(message.content):
             may_answer = partial(self._may_answer, message)
             return await self._control(message, partial(questions.read_answer, message=message, may_answer=may_answer))
@@ -74,7 +74,8 @@ class Intake:
         queued = msgspec.structs.replace(message, metadata={**message.metadata, commands.QUEUED: True})
         new = bool(await self._queue.accept(queued, waits=True))
         if new and name in commands.ENDS_PARKED:
-            await self._database.run(partial(ledger.control_parked, session_key=message.session_key, given=[Stop()]))
+            stop = partial(ledger.control_parked, session_key=message.session_key, given=[Stop()])
+            await self._database.run(stop, message.session_key)
             self._database.ring()
         return new
 
@@ -82,7 +83,6 @@ class Intake:
         self,
         message: InboundMessage,
         read: Callable[[LedgerConnection], questions.Reading | None],
-        stop: Stop | None = None,
         *,
         subagents: bool = False,
     ) -> bool | None:
@@ -92,10 +92,10 @@ class Intake:
             reading = read(db)
             if reading is None:
                 return None
-            key, control = reading.session_key or message.session_key, stop or reading.answer
-            return outbound.put_command(db, message, key, control, reading.reply, subagents=subagents)
+            key = reading.session_key or message.session_key
+            return outbound.put_command(db, message, key, reading.control, reading.reply, subagents=subagents)
 
-        new = await self._database.run(obey)
+        new = await self._database.run(obey, message.session_key)
         if new is not None:
             self._database.ring()
             self._outbox.added(message)

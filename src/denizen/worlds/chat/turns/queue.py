@@ -37,7 +37,7 @@ MAX_DEATHS = 25
 """How often the process may die over a message before it is given up."""
 MAX_RETRY_WAIT_S = 3600.0
 HELD_RETRY_S = 5.0
-"""Seconds before a message is tried again whose session is open elsewhere, or can't be written now."""
+"""Seconds before a message is tried again if its session is open elsewhere, or can't be written now."""
 _log = logging.getLogger(__name__)
 
 
@@ -54,7 +54,7 @@ class LedgerTurn:
         self._has_arrived = asyncio.Event()
 
     def controls(self) -> Sequence[Control]:
-        """What arrived since the last call."""
+        """The controls that arrived since the last call."""
         new = self._arrived
         self._arrived = []
         self._has_arrived.clear()
@@ -66,11 +66,11 @@ class LedgerTurn:
         await self._has_arrived.wait()
 
     def heard_before(self, message_ids: Collection[str]) -> None:
-        """Count these messages as heard: an earlier attempt said them, and died before that was written down."""
+        """Count these messages as heard: an earlier attempt heard them, and died before that was written."""
         self.heard += [each for each in self._arrived if each.message and _message_id(each.control) in message_ids]
 
     def arrive(self, control: ArrivedControl) -> None:
-        """Have a control heard, once."""
+        """Deliver a control, once."""
         if control.seq > self._latest:
             self._latest = control.seq
             self._arrived.append(control)
@@ -209,7 +209,7 @@ class LedgerQueue:
                 self._idle.set()
 
     def _room(self, running: Mapping[str, LedgerTurn]) -> int:
-        """How many turns may begin."""
+        """The number of turns that may begin."""
         return 0 if self._draining else self._turns - len(running)
 
     async def _give_back(self, worker: TurnClaimer, heard: Sequence[ArrivedControl]) -> None:
@@ -217,13 +217,13 @@ class LedgerQueue:
             await worker.stop_claiming()
             await self._database.run(partial(ledger.release, worker=worker.id, heard=heard))
         except LedgerError as error:
-            _log.error("%s The turns that ran here go on once it is known that nobody runs them.", error)
+            _log.error("%s The turns that ran here go on once this worker counts as dead.", error)
 
     async def _run(self, turn: LedgerTurn, handler: TurnHandler) -> None:
         claim, message, heard = turn.claim, turn.message, turn.heard
         try:
             if claim.deaths >= MAX_DEATHS:
-                raise DenizenError(f"The program ended {claim.deaths} times while it worked on it.")
+                raise DenizenError(f"Denizen died {claim.deaths} times while working on this message.")
             outcome = await handler(turn)
             if isinstance(outcome, OutboundMessage):
                 turn.heard_before(outcome.metadata.get(outbound.ALSO, ()))

@@ -1,4 +1,4 @@
-"""`spawn`: a subagent that works on while the chat goes on; its result reaches the session that it works for, once."""
+"""`spawn`: a subagent that works in the background; its result reaches its parent's session, once."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,15 +17,12 @@ from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database
 
 MAX_RUNNING = 5
-"""How many subagents of one session work in the background."""
+"""Background subagents of one session."""
 _SPAWNED = "denizen.spawned"
 
 
 class Spawned(msgspec.Struct, frozen=True, omit_defaults=True):
-    """For whom a message of this gateway's own has a subagent work: the session, its call, and what was in sight.
-
-    `spent_usd` is what the turn of that call had spent.
-    """
+    """The parent of a subagent: its session, the call, what it had in sight, and what its turn had spent."""
 
     parent: str
     call_id: str
@@ -35,13 +32,13 @@ class Spawned(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def spawned_by(message: InboundMessage) -> Spawned | None:
-    """What made the message; None: it is another's."""
+    """The parent of the message's subagent; None: the message isn't a subagent's."""
     given = message.metadata.get(_SPAWNED)
     return msgspec.convert(given, Spawned) if given else None
 
 
 def spawn_tool(database: Database) -> FunctionTool:
-    """The tool, whose subagents come into this inbox."""
+    """The tool; its subagents' messages go to this inbox."""
 
     @tool(traits=Traits.REPEATABLE | Traits.DELEGATES)  # a call that runs again after a crash has the same id
     async def spawn(task: str, turn: ToolContext, agent: str = "") -> ToolResult:
@@ -68,7 +65,9 @@ def spawn_tool(database: Database) -> FunctionTool:
         if not await database.run(partial(ledger.put_few, message=message, parent=turn.session_key, most=MAX_RUNNING)):
             raise ToolRefused(f"{MAX_RUNNING} of your subagents work in the background; wait until one is done")
         database.ring()
-        return ToolResult("", "", [Text("It works in the background; its result will be in this chat.")], is_async=True)
+        return ToolResult(
+            "", "", [Text("The subagent works in the background. Its result will arrive in this chat.")], is_async=True
+        )
 
     return spawn
 
@@ -83,7 +82,7 @@ async def work(
     stop: Callable[[], None],
     read_only: bool,
 ) -> ToolResult:
-    """What a subagent comes to that works by a message; its host is to `stop` it when its time is over."""
+    """Run a subagent's turn; its result. `stop` tells its host that its time is over."""
     try:
         agent = agent.subagent(agent, spawned.agent)
     except ToolRefused as why:
@@ -104,7 +103,7 @@ async def work(
 
 
 def apology(message: InboundMessage, why: str) -> InboundMessage | OutboundMessage:
-    """What is said of a message that is given up: to its chat, or to the session for which a subagent worked."""
+    """The apology for a message that is given up, to its chat or to the subagent's parent."""
     if spawned := spawned_by(message):
         words = f"The subagent failed, and isn't tried again. {why}"
         return report(message, spawned, ToolResult("", "", [Text(words)], is_error=True, details={}))
@@ -112,7 +111,7 @@ def apology(message: InboundMessage, why: str) -> InboundMessage | OutboundMessa
 
 
 def report(message: InboundMessage, spawned: Spawned, result: ToolResult) -> InboundMessage:
-    """What the session hears for which the subagent worked: a message of the same id, however often it is made."""
+    """The result for the parent's session; its id is the same however often it is made."""
     seen = {name: result.details.get(name) is True for name in ("private", "untrusted")}
     task = message.content.partition("\n")[0][:200]
     return InboundMessage(

@@ -1,4 +1,4 @@
-"""Long sessions get smaller between their turns, in the background."""
+"""Summaries of long sessions, made in the background between turns."""
 
 import asyncio
 import logging
@@ -18,53 +18,53 @@ from denizen.ports import SURELY_HELD, Session
 MAX_MESSAGES = 20
 """Messages of the user and replies after which a session is summarised."""
 FULL_SHARE = 0.75
-"""The part of the model's window that is filled when it is, however few they are."""
+"""The share of the model's window that makes a session long with fewer messages."""
 TIMEOUT_S = 120.0
-"""The longest time that a summary may take."""
+"""Seconds that a summary may take."""
 _log = logging.getLogger(__name__)
 
 
 class Summaries:
-    """Makes the summaries of sessions, one at a time in each; `keep` puts them there, also while a turn runs."""
+    """Summarises sessions, each once at a time; `keep` writes the summary, also while a turn runs."""
 
     def __init__(self, keep: Callable[[str, CompactionEntry | StateEntry], Awaitable[None]]) -> None:
         self._keep = keep
         self._running: dict[str, asyncio.Task[None]] = {}
 
     def after_turn(self, agent: AgentRecord, session: Session) -> None:
-        """Begin the summary of a session whose turn is over, where it is long: before another turn of it begins."""
+        """Begin the summary of a session if it is long. Its turn is over, and the next one hasn't begun."""
         if session.key not in self._running and _is_long(agent, session):
             task = asyncio.create_task(self._summarise(agent, ReadSession([*session.entries])))
             self._running[session.key] = task
             task.add_done_callback(lambda _: self._running.pop(session.key))
 
     async def close(self) -> None:
-        """End what runs: the next turn of the session begins it again."""
+        """Cancel running summaries: the next turn of a session begins its summary again."""
         for task in self._running.values():
             task.cancel()
         await self.idle()
 
     async def idle(self) -> None:
-        """Until none runs."""
+        """Wait until no summary runs."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     async def _summarise(self, agent: AgentRecord, session: Session) -> None:
         try:
             await self._keep(session.key, await _entry(agent, session))
         except Exception:  # noqa: BLE001 (the boundary of a background task: it is this session's failure alone)
-            _log.exception("Session %s is not summarised.", session.key)
+            _log.exception("Session %s isn't summarised.", session.key)
 
 
 async def _entry(agent: AgentRecord, session: Session) -> CompactionEntry | StateEntry:
-    """The summary, or the entry which says that there is none: the next is made when the session is longer."""
+    """The summary, or an entry that it failed: the next is made when the session is longer."""
     try:
         async with asyncio.timeout(TIMEOUT_S):
             if entry := await compaction(agent, session, CallbackHost()):
                 return entry
     except TimeoutError:
-        _log.warning("Session %s is not summarised: it takes more than %g s.", session.key, TIMEOUT_S)
+        _log.warning("Session %s isn't summarised: it took more than %g s.", session.key, TIMEOUT_S)
     except DenizenError as error:
-        _log.warning("Session %s is not summarised: %s", session.key, error)
+        _log.warning("Session %s isn't summarised: %s", session.key, error)
     turn = Turn(agent, session, CallbackHost(), TurnOptions())
     return no_summary(turn.context.tokens(turn.view()))
 
@@ -80,10 +80,7 @@ def _is_long(agent: AgentRecord, session: Session) -> bool:
 
 
 def _messages_seen(entries: Sequence[AnyEntry]) -> int:
-    """Messages of the user and replies since the last summary, or the last time that none could be made.
-
-    What went to tools and came from them doesn't count.
-    """
+    """User messages and replies since the last summary or the last failure to make one, without tool traffic."""
     count, last = 0, ""
     for entry in reversed(entries):
         if entry.id == last:

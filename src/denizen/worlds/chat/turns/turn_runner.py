@@ -1,4 +1,4 @@
-"""One message, one turn: what its session and the model make of a message of the inbox."""
+"""One message, one turn: runs the turns of inbox messages."""
 
 import asyncio
 import logging
@@ -46,7 +46,7 @@ from denizen.worlds.server_prompts import prompt_said
 from denizen.worlds.world import AgentHandle
 
 NOTICE_DELAY_S = 5.0
-"""Seconds before the model is asked again from which on the chat is told."""
+"""The chat gets a notice if the model is asked again only after so many seconds."""
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -158,13 +158,13 @@ class TurnRunner:
         self._open[key] = session
         try:
             yield session
-            await session.sync()  # the ledger is about to say that it is over
+            await session.sync()  # before the ledger records that the turn is over
         finally:
             del self._open[key]
             await self._agent.leave(session)
 
     async def _keep_summary(self, key: str, entry: CompactionEntry | StateEntry) -> None:
-        """Put a summary, or that there is none, in its session: in the one that a turn has open, if any."""
+        """Write a summary, or its failure, into its session: through the turn that has it open, if any."""
         while True:
             try:
                 if session := self._open.get(key):
@@ -244,12 +244,12 @@ async def _while_held(session: Session, turn: Coroutine[Any, Any, _T]) -> _T:
 
 
 class _TurnHost:
-    """What a turn has of the gateway: nobody sits there, so a question parks it."""
+    """The host of a turn: nobody is present, so a question parks it."""
 
     def __init__(self, turn: QueuedTurn, emit: Callable[[InboundMessage, TurnEvent], None], *, stream: bool) -> None:
         self._turn = turn
         self._emit = emit
-        self._events = 0 if stream else 1  # to whoever begins to listen meanwhile, the first ones are missing
+        self._events = 0 if stream else 1  # listeners that begin later find the first ones missing
         self.waiting: Sequence[Control] = ()
 
     def emit(self, event: RunEvent) -> None:
@@ -273,7 +273,7 @@ class _TurnHost:
 
 
 async def _keep(session: Session, message: InboundMessage) -> None:
-    """Keep a message of the system's in its session, once."""
+    """Write a system message into its session, once."""
     kept = (entry for entry in session.entries if isinstance(entry, SystemEntry))
     if not any(entry.message_id == message.id for entry in kept):
         if seen := message.metadata.get(ledger.IN_SIGHT):
