@@ -12,13 +12,14 @@ pins = $(shell (pwd; cat pyproject.toml requirements/$(1).txt) | cksum | tr -cd 
 RUN := .venv/.run-$(call pins,run)
 DEV := .venv/.dev-$(call pins,dev)
 
-.PHONY: help run setup dev test coverage check format bench docs lock clean
+.PHONY: help run setup dev test soak coverage check format bench docs lock clean
 
 help:
 	@echo 'make run      ask about this repository; make run ASK="..." asks something else'
 	@echo 'make setup    only install what `make run` needs, into .venv'
 	@echo 'make test     install the development tools and run the whole suite'
 	@echo 'make coverage run it and print how much of each module it reaches, branches included'
+	@echo 'make soak     run the kill and load suites whole'
 	@echo 'make check    formatting, lint, types, import contracts, class names'
 	@echo 'make format   put the formatting right'
 	@echo 'make bench    compare with other engines'
@@ -36,6 +37,11 @@ dev: $(DEV)
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The kill and load suites, of which `make test` runs a tenth.
+soak: $(DEV)
+	DENIZEN_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/cli/test_worker.py tests/sessions/test_kill.py \
+		tests/worlds/chat/test_kill.py tests/worlds/chat/ledger
 
 # TESTS="tests/engine tests/actions" measures these alone. The report is printed even if a test fails.
 coverage: $(DEV)

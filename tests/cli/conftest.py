@@ -188,7 +188,7 @@ async def workers(
     home: Path, environ: dict[str, str], model: Model, warm_python: list[str]
 ) -> AsyncGenerator[list[WorkerProgram]]:
     """Workers that aren't started yet, and end with the test."""
-    programs = [WorkerProgram(home, environ, quick=True, python=warm_python) for _ in range(4)]
+    programs = [WorkerProgram(home, environ, quick=True, python=warm_python) for _ in range(8)]
     yield programs
     for program in programs:
         await program.end(signal.SIGKILL)

@@ -18,7 +18,7 @@ import aiohttp
 import msgspec
 import psycopg
 import pytest
-from tests import postgres
+from tests import postgres, soak
 from tests.cli.conftest import Run
 from tests.cli.gateway import PATIENCE, GatewayProgram, WorkerProgram, key_of, share
 from tests.cli.model import USAGE, Model
@@ -36,8 +36,10 @@ from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 from denizen.worlds.chat.timers.cron import CronJob
 
+PAUSE_S = 4.0
+"""Longer than a worker without a heartbeat lives: twice `QUICK.stalled` of quick.py."""
 CHATS = ("ann", "ben", "cleo", "dan")
-MESSAGES = [f"message-{number}" for number in range(6)]
+MESSAGES = [f"message-{number}" for number in range(soak.share(60))]
 
 
 def answer_of(request: LoopbackRequest) -> str:
@@ -109,7 +111,7 @@ async def test_every_message_is_answered_once_in_order_however_processes_die(
     def answer(request: LoopbackRequest) -> str:
         nonlocal calls
         calls += 1
-        if calls % 4 == 0 and calls < 30:
+        if calls % 4 == 0 and calls < soak.share(300):
             victim = next(victims)
             if victim.is_running:
                 victim.kill()
@@ -119,6 +121,33 @@ async def test_every_message_is_answered_once_in_order_however_processes_die(
     async with kept_running(*programs):
         await all_answered_once_in_order(gateway)
     assert calls >= len(CHATS) * len(MESSAGES)
+
+
+async def test_eight_workers_answer_once_in_order_however_they_are_killed_and_paused(
+    shared: str, model: Model, gateway: GatewayProgram, workers: list[WorkerProgram]
+) -> None:
+    programs = [*(workers if soak.IS_WHOLE else workers[:3]), gateway]
+    victims, calls = itertools.cycle(programs), 0
+
+    def go_on(process: asyncio.subprocess.Process) -> None:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGCONT)
+
+    def answer(request: LoopbackRequest) -> str:
+        nonlocal calls
+        calls += 1
+        victim = next(victims)
+        if victim.is_running and calls < soak.share(300):
+            if calls % 5 == 0:
+                victim.kill()
+            elif calls % 5 == 3:
+                victim.process.send_signal(signal.SIGSTOP)
+                threading.Timer(PAUSE_S, go_on, [victim.process]).start()
+        return answer_of(request)
+
+    model.server.otherwise = answer
+    async with kept_running(*programs):
+        await all_answered_once_in_order(gateway)
 
 
 def status_of(url: str) -> int:

@@ -82,6 +82,11 @@ class MemoryTables:
             with connection.transaction():
                 yield connection
 
+    def fetch(self, statement: LiteralString, values: Sequence[object]) -> list[Any]:
+        """The rows of one statement, a transaction by itself. Raises DenizenError when the database refuses."""
+        with self._lock, self._database.explained():
+            return self._working_connection().execute(statement, values).fetchall()
+
     def close(self) -> None:
         """Give the connection back; the next transaction makes another."""
         with self._lock:
@@ -149,8 +154,7 @@ class FactRows:
         return self._fetch(statement, self._scope, model, limit)
 
     def _fetch(self, statement: LiteralString, *values: object) -> list[Any]:
-        with self._tables.transaction() as db:
-            return db.execute(statement, values).fetchall()
+        return self._tables.fetch(statement, values)
 
 
 class NoteRows:
@@ -163,14 +167,12 @@ class NoteRows:
 
     def daily(self) -> list[str]:
         """The names of the daily notes."""
-        with self._tables.transaction() as db:
-            return [name for (name,) in db.execute("SELECT name FROM notes WHERE name <> %s", [LONG_TERM])]
+        return [name for (name,) in self._tables.fetch("SELECT name FROM notes WHERE name <> %s", [LONG_TERM])]
 
     def read(self, names: Sequence[str]) -> list[str]:
         """The texts of notes, empty where there is none."""
-        with self._tables.transaction() as db:
-            rows = db.execute("SELECT name, right(text, %s) FROM notes WHERE name = ANY(%s)", [MAX_READ, [*names]])
-            texts = dict(rows.fetchall())
+        statement = "SELECT name, right(text, %s) FROM notes WHERE name = ANY(%s)"
+        texts = dict(self._tables.fetch(statement, [MAX_READ, [*names]]))
         return [texts.get(name, "") for name in names]
 
     def append(self, name: str, addition: Callable[[str], str]) -> bool:

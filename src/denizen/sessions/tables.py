@@ -49,11 +49,19 @@ class SharedTables:
         self._database = PostgresDatabase(url)
         self._threads = ThreadPoolExecutor(_CONNECTIONS, "denizen-postgres")
         self._idle: list[Connection[tuple[Any, ...]]] = []
+        self._unused = 0
 
     def prepare(self) -> None:
         """Make the tables where there are none. Raises ConfigError when they can't be used."""
         with self._database.explained(ConfigError):
             self._database.prepare("sessions", *_VERSIONS)
+
+    def close_unused(self) -> None:
+        """Close the connections that nothing needed since the last call."""
+        unused, self._unused = self._unused, len(self._idle)
+        for _ in range(unused):
+            with contextlib.suppress(IndexError):
+                self._idle.pop(0).close()
 
     async def fetch(self, statement: LiteralString, /, **values: object) -> list[Any]:
         """The rows that a statement gives; where the connection is found broken, it is carried out once more.
@@ -77,7 +85,9 @@ class SharedTables:
         idle = self._idle
         with self._database.explained(SessionError, unavailable=SessionUnavailable):
             with contextlib.suppress(IndexError, OperationalError):
-                return self._fetch_by(idle.pop(), idle, statement, values)
+                connection = idle.pop()
+                self._unused = min(self._unused, len(idle))
+                return self._fetch_by(connection, idle, statement, values)
             self._database.prepare("sessions", *_VERSIONS)
             connection = self._database.connect()
             connection.execute("SET synchronous_commit = off")

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from denizen.config.extras import how_to_install
 from denizen.config.home import places, private_folder
@@ -27,6 +27,9 @@ from denizen.worlds.chat.events.relay import SideChannel
 from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 from denizen.worlds.chat.ledger.sqlite_file import BUSY, SqliteFile
 from denizen.worlds.chat.settings import GatewaySettings
+
+if TYPE_CHECKING:
+    from denizen.sessions.tables import SharedTables
 
 WRITE_RETRY_S = 5.0
 """Seconds between attempts to write an entry that the disk or the database refuses."""
@@ -96,9 +99,16 @@ async def open_backends(
             synced=ACKNOWLEDGED_ELSEWHERE | {EndEntry},  # nothing is left to sync after a turn
             retry_s=WRITE_RETRY_S,
         )
+        database.news["connections"] = lambda _: _close_unused(tables, memory)
         side = SideChannel(partial(notify, tables), timing)
         sums = SpendTable(tables)
         yield Backends(database, sessions, memory, Spend(config, sums, clock), side, sums)
+
+
+def _close_unused(tables: "SharedTables", memory: LongTermMemory) -> None:
+    """Give connections back that nothing needed for a while: the server has few."""
+    tables.close_unused()
+    memory.close()
 
 
 async def _check_ledger(path: Path, sessions: SessionStore) -> None:

@@ -41,7 +41,7 @@ _RETRY_S = 1.0
 """Seconds between two tries to reach the server."""
 _LOCKED = BackOff(0.02, 0.02, jitter=1.0)
 """Until a session is tried again whose row another transaction has."""
-_POLL = 5.0
+_POLL = 15.0
 """Seconds after which what a process wasn't told is looked for, where nothing was new meanwhile."""
 _DAY_S = 86_400.0
 _MAX_SWEPT = 20
@@ -235,7 +235,7 @@ async def _look_after(
     """Ring for what dead workers leave: where the server was away, others must have had the time to beat again."""
     began = time.monotonic()
     while True:
-        await asyncio.sleep(timing.heartbeat)
+        await asyncio.sleep(timing.stalled / 2)
         if time.monotonic() - max(began, connector.failed_at) < timing.stalled:
             continue
         try:

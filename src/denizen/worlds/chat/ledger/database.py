@@ -64,7 +64,7 @@ class WorkerTiming(NamedTuple):
 
     heartbeat: float = 5.0
     stalled: float = 15.0
-    poll: float = 2.0
+    poll: float = 3.0
 
 
 DEFAULT_TIMING = WorkerTiming()
