@@ -5,11 +5,10 @@ Reading them takes about 0.2 s, so nothing here is called at import; what was lo
 
 import functools
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from denizen.config.settings import Prices
 from denizen.messages import Usage
@@ -85,18 +84,19 @@ def cost(provider: str, model: str, usage: Usage, at: datetime, *, for_an_hour: 
     info = _find(provider, model)
     if info is None or not info.prices or (usage.input is None and usage.output is None):
         return None
-    price = _price(info.get_prices(at))
-    return price.of(usage, for_an_hour=for_an_hour) if price else None
+    return _dollars(info.get_prices(at), usage, for_an_hour=for_an_hour)
 
 
 def cost_at(prices: Prices, usage: Usage) -> float | None:
-    """The same, at prices of the user's."""
+    """The same, at the user's prices."""
+    from genai_prices.types import ModelPrice
+
     if usage.input is None and usage.output is None:
         return None
-    sent = prices.input or 0.0
-    read, written = (sent if each is None else each for each in (prices.cache_read, prices.cache_write))
-    rates = _Rates(sent / 1e6, (prices.output or 0.0) / 1e6, read / 1e6, written / 1e6, written / 1e6, 0.0)
-    return _Price([], [rates]).of(usage)
+    given = {f"{name}_mtok": getattr(prices, name) for name in prices.__struct_fields__}
+    return _dollars(
+        ModelPrice(**{name: Decimal(str(price)) for name, price in given.items() if price is not None}), usage
+    )
 
 
 def known_models(provider: str) -> Iterator[PricedModel]:
@@ -122,43 +122,11 @@ def answers_chats(provider: str, model: str) -> bool:
 
 
 def _priced(name: str, info: "ModelInfo") -> PricedModel:
-    first = info.prices[0].prices if isinstance(info.prices, list) and info.prices else info.prices
-    price = _price(first) if first and not isinstance(first, list) else None
-    input_price, output_price = (rate * 1e6 for rate in price.rates[0][:2]) if price else (None, None)
-    return PricedModel(name, info.context_window or 0, input_price, output_price)
-
-
-class _Rates(NamedTuple):
-    """US dollars: per token of each kind, and per call."""
-
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
-    hour_write: float
-    call: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Price:
-    """A price worked out once, as genai-prices takes 0.1 ms for each call of it: `rates[0]`, and `rates[n]` for prompts
-    of more than `starts[n - 1]` tokens.
-    """
-
-    starts: list[int]
-    rates: list[_Rates]
-
-    def of(self, usage: Usage, *, for_an_hour: bool = False) -> float:
-        sent, read, written = usage.input or 0, usage.cache_read or 0, usage.cache_write or 0
-        rates = self.rates[bisect_left(self.starts, sent + read + written)]
-        hour = min(usage.cache_write_1h if usage.cache_write_1h is not None else written * for_an_hour, written)
-        writes = hour * rates.hour_write + (written - hour) * rates.cache_write
-        tokens = sent * rates.input + read * rates.cache_read + writes
-        return tokens + (usage.output or 0) * rates.output + rates.call
-
-
-_PRICES: Final[dict[int, _Price | None]] = {}
-"""By the id of the catalogue's own price, which stays in memory."""
+    price = info.prices[0].prices if isinstance(info.prices, list) and info.prices else info.prices
+    if isinstance(price, list) or not _is_known(price):
+        return PricedModel(name, info.context_window or 0, None, None)
+    bases: list[Any] = [getattr(each, "base", each) for each in (price.input_mtok, price.output_mtok)]
+    return PricedModel(name, info.context_window or 0, *(float(base or 0) for base in bases))
 
 
 @functools.cache
@@ -171,29 +139,24 @@ def _find(provider: str, model: str) -> "ModelInfo | None":
         return None
 
 
-def _price(price: "ModelPrice") -> _Price | None:
-    """The price worked out, or None if the model is neither free nor priced by its tokens."""
-    from genai_prices.types import TieredPrices
+def _dollars(price: "ModelPrice", usage: Usage, *, for_an_hour: bool = False) -> float | None:
+    """Cached tokens without a price of their own cost what others cost."""
+    from genai_prices import Usage as PricedUsage
 
-    def rates(sent: int) -> _Rates:
-        """Of a prompt of `sent` tokens. Cached tokens without a price of their own cost what others cost."""
+    if not _is_known(price):
+        return None
+    written = usage.cache_write or 0
+    hour = usage.cache_write_1h if usage.cache_write_1h is not None else written * for_an_hour
+    counts = PricedUsage(
+        input_tokens=usage.sent,
+        output_tokens=usage.output or 0,
+        cache_read_tokens=usage.cache_read or 0,
+        cache_write_tokens=written,
+        cache_write_1h_tokens=min(hour, written),
+    )
+    return float(price.calc_price(counts)["total_price"])
 
-        def at(name: str, otherwise: float = 0.0) -> float:
-            each = getattr(price, name)
-            if isinstance(each, TieredPrices):
-                each = next((tier.price for tier in reversed(each.tiers) if sent > tier.start), each.base)
-            return otherwise if each is None else float(each)
 
-        fresh = at("input_mtok")
-        read, written = at("cache_read_mtok", fresh), at("cache_write_mtok", fresh)
-        hour, answer = at("cache_write_1h_mtok", written), at("output_mtok")
-        return _Rates(fresh / 1e6, answer / 1e6, read / 1e6, written / 1e6, hour / 1e6, at("requests_kcount") / 1e3)
-
-    if id(price) not in _PRICES:
-        tiers = [tier for value in vars(price).values() if isinstance(value, TieredPrices) for tier in value.tiers]
-        starts = sorted({tier.start for tier in tiers})
-        known = not any(vars(price).values()) or price.input_mtok is not None or price.output_mtok is not None
-        _PRICES[id(price)] = (
-            _Price(starts, [rates(sent) for sent in (0, *(start + 1 for start in starts))]) if known else None
-        )
-    return _PRICES[id(price)]
+def _is_known(price: "ModelPrice") -> bool:
+    """Whether the cost of a call can be computed: the model is free, or priced by its tokens."""
+    return not any(vars(price).values()) or price.input_mtok is not None or price.output_mtok is not None

@@ -135,6 +135,7 @@ class AuthProfile:
 
     def __init__(self, candidate: Candidate, clock: Clock, cooldown: BackOff) -> None:
         self.candidate = candidate
+        self.name, self.id = candidate.name, candidate.profile_id
         own = candidate.model.limits if isinstance(candidate.model, KnownModel) else Limits
         self.limits = candidate.limits or ModelLimits(known=own)
         local = isinstance(candidate.model, KnownModel) and candidate.model.local
@@ -144,16 +145,6 @@ class AuthProfile:
         self._health = HEALTH.setdefault(known, Health()) if candidate.account else Health()
         self._trial: Trial | None = None
         self._knows_limits = False
-
-    @property
-    def name(self) -> str:
-        """`provider:model`."""
-        return self.candidate.name
-
-    @property
-    def id(self) -> str:
-        """The auth profile's."""
-        return self.candidate.profile_id
 
     async def fitted(self, asked: ModelRequest) -> ModelRequest:
         """The request to its model, within the model's limits."""

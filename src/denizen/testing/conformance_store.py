@@ -108,34 +108,37 @@ class SessionStoreConformance:
         """The first of them."""
         return new_store()
 
+    @pytest.fixture
+    async def session(self, store: SessionStore) -> AsyncGenerator[Session]:
+        """A new session of it, open for writing."""
+        async with opened(store) as session:
+            yield session
+
     # Appending and reading
 
-    async def test_new_session_begins_with_its_header(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            [header] = session.entries
-            assert isinstance(header, SessionEntry)
-            assert (header.key, header.version) == (session.key, 1)
-            assert (header.workspace, header.profile) == ("/home/ann/shop", "coder")
-            assert session.head == header.id != ""
-            assert not session.warnings
+    async def test_new_session_begins_with_its_header(self, session: Session) -> None:
+        [header] = session.entries
+        assert isinstance(header, SessionEntry)
+        assert (header.key, header.version) == (session.key, 1)
+        assert (header.workspace, header.profile) == ("/home/ann/shop", "coder")
+        assert session.head == header.id != ""
+        assert not session.warnings
 
-    async def test_append_makes_the_entry_the_head(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            before = session.head
-            [written] = await say(session, "Hi")
-            assert session.head == written != before
-            assert session.entries[-1].id == written
-            assert session.entries[-1].parent == before
-            assert session.entries[-1].at is not None
-            assert session.entries[-1].at.utcoffset() is not None
+    async def test_append_makes_the_entry_the_head(self, session: Session) -> None:
+        before = session.head
+        [written] = await say(session, "Hi")
+        assert session.head == written != before
+        assert session.entries[-1].id == written
+        assert session.entries[-1].parent == before
+        assert session.entries[-1].at is not None
+        assert session.entries[-1].at.utcoffset() is not None
 
-    async def test_session_gives_id_parent_and_time_whatever_the_entry_says(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            written = await session.append(NoteEntry(id="mine", parent="nobody", at=_NOON, text="x"))
-            entry = session.entries[-1]
-            assert (entry.id, entry.parent) == (written, session.entries[0].id)
-            assert written != "mine"
-            assert entry.at != _NOON
+    async def test_session_gives_id_parent_and_time_whatever_the_entry_says(self, session: Session) -> None:
+        written = await session.append(NoteEntry(id="mine", parent="nobody", at=_NOON, text="x"))
+        entry = session.entries[-1]
+        assert (entry.id, entry.parent) == (written, session.entries[0].id)
+        assert written != "mine"
+        assert entry.at != _NOON
 
     async def test_every_type_of_entry_comes_back_as_it_was(self, new_store: Callable[[], SessionStore]) -> None:
         async with opened(new_store()) as session:
@@ -192,31 +195,28 @@ class SessionStoreConformance:
         assert first.message.text.startswith("a name that isn't UTF-8: ")
         assert second == said("and on")
 
-    async def test_second_header_is_refused(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            with pytest.raises(SessionError):
-                await session.append(SessionEntry(key="other"))
-            assert len(session.entries) == 1
+    async def test_second_header_is_refused(self, session: Session) -> None:
+        with pytest.raises(SessionError):
+            await session.append(SessionEntry(key="other"))
+        assert len(session.entries) == 1
 
     # The head
 
-    async def test_moving_the_head_leaves_the_path_to_it(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            first, _ = await say(session, "1", "2")
-            await session.move_head(first)
-            assert session.head == first
-            assert content(session.entries) == [said("1")]
-            await say(session, "3")
-            assert content(session.entries) == [said("1"), said("3")]
-            assert session.entries[-1].parent == first
+    async def test_moving_the_head_leaves_the_path_to_it(self, session: Session) -> None:
+        first, _ = await say(session, "1", "2")
+        await session.move_head(first)
+        assert session.head == first
+        assert content(session.entries) == [said("1")]
+        await say(session, "3")
+        assert content(session.entries) == [said("1"), said("3")]
+        assert session.entries[-1].parent == first
 
-    async def test_moving_the_head_deletes_nothing(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            first, second = await say(session, "1", "2")
-            await session.move_head(first)
-            await say(session, "3")
-            await session.move_head(second)
-            assert content(session.entries) == [said("1"), said("2")]
+    async def test_moving_the_head_deletes_nothing(self, session: Session) -> None:
+        first, second = await say(session, "1", "2")
+        await session.move_head(first)
+        await say(session, "3")
+        await session.move_head(second)
+        assert content(session.entries) == [said("1"), said("2")]
 
     async def test_head_lasts(self, store: SessionStore) -> None:
         async with opened(store) as session:
@@ -227,11 +227,10 @@ class SessionStoreConformance:
             assert session.head == first
             assert content(session.entries) == [said("1")]
 
-    async def test_appended_head_entry_moves_the_head(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            first, _ = await say(session, "1", "2")
-            await session.append(HeadEntry(to=first))
-            assert session.head == first
+    async def test_appended_head_entry_moves_the_head(self, session: Session) -> None:
+        first, _ = await say(session, "1", "2")
+        await session.append(HeadEntry(to=first))
+        assert session.head == first
 
     async def test_head_is_not_moved_to_what_is_not_there(self, store: SessionStore) -> None:
         async with opened(store) as session:
@@ -249,12 +248,11 @@ class SessionStoreConformance:
                 await session.append(said("3"), expect_head=first)
         assert content(await store.read("work")) == [said("1"), said("2")]
 
-    async def test_of_two_that_expect_the_same_head_one_is_refused(self, store: SessionStore) -> None:
-        async with opened(store) as session:
-            both = [session.append(said(text), expect_head=session.head) for text in ("1", "2")]
-            outcomes = await asyncio.gather(*both, return_exceptions=True)
-            assert sorted(isinstance(outcome, SessionError) for outcome in outcomes) == [False, True]
-            assert len(session.entries) == 2
+    async def test_of_two_that_expect_the_same_head_one_is_refused(self, session: Session) -> None:
+        both = [session.append(said(text), expect_head=session.head) for text in ("1", "2")]
+        outcomes = await asyncio.gather(*both, return_exceptions=True)
+        assert sorted(isinstance(outcome, SessionError) for outcome in outcomes) == [False, True]
+        assert len(session.entries) == 2
 
     # One writer
 
