@@ -29,7 +29,7 @@ _NO_BLOB = "0" * 40
 class Snapshot:
     """The files of a workspace at one moment.
 
-    `paths` are what it is about, where it is not the whole workspace: restoring it touches nothing else. `left_out`
+    `paths` are those that it covers, if not the whole workspace: restoring it touches nothing else. `left_out`
     are files that can't be kept (unreadable, not regular files, larger than 100 MB). `note` says why it was made, where
     nobody asked for it. `tree` is the same for the same files.
     """
@@ -74,7 +74,7 @@ async def all_snapshots(git: Git) -> list[Snapshot]:
 
 
 async def latest_snapshots(git: Git) -> list[Snapshot]:
-    """The snapshot that the index was last compared with, where there is one, and the newest."""
+    """The snapshot that the index was last compared with, if any, and the newest."""
     return await _snapshots(git, "--count=2", _LAST, _REFS)
 
 
@@ -106,7 +106,7 @@ async def record(git: Git, snapshot: Snapshot, *, previous: str) -> Snapshot:
 
 
 async def prune(git: Git, snapshot: Snapshot, clock: Clock) -> None:
-    """Every now and then, drop what is old, and pack the rest where there is much of it.
+    """Every now and then, drop old snapshots, and pack the rest if there is much of it.
 
     Snapshots go after 30 days, or when there are 1,000 newer ones; the newest 64 stay, and the newest of each label.
     """

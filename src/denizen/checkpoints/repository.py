@@ -31,7 +31,7 @@ _BY_PRODUCTS = (
 
 @contextlib.asynccontextmanager
 async def open_repository(git: Git, clock: Clock, private: Path | None) -> AsyncGenerator[Git]:
-    """The shadow repository of the workspace `git.root`, held until the end; made where it is missing.
+    """The shadow repository of the workspace `git.root`, held until the end; made if it is missing.
 
     `private` is a folder that snapshots never hold. Raises DenizenError.
     """
@@ -102,7 +102,7 @@ def _write_excludes(folder: Path, project: Path, private: Sequence[Path]) -> Non
 async def _include_tracked(git: Git, project: Path, private: Sequence[Path]) -> None:
     """Take in what the project's own repository tracks although its rules, or ours, ignore it: it is part of it.
 
-    Done where the project's index has changed since; nothing `private` is taken in. The project's repository is only
+    Done if the project's index has changed since; nothing `private` is taken in. The project's repository is only
     read. Where it can't be, these files count as ignored.
     """
     try:

@@ -25,7 +25,7 @@ _RULES = ".gitignore"
 
 
 class PathBlocked(DenizenError):
-    """Something that can't be taken away is where a file must come back; nothing was touched."""
+    """Something that can't be removed is in the way of a file that must come back; nothing was touched."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         super().__init__(
@@ -75,7 +75,7 @@ def find_in_the_way(git: Git, plan: Sequence[PathChange]) -> Sequence[str]:
 
 async def carry_out(git: Git, plan: Sequence[PathChange]) -> None:
     """Make the files what the plan says. Whenever this ends, each file is the old one or the new one, and doing it
-    again completes it. Raises DenizenError; where there is no room for the new content, before anything is changed.
+    again completes it. Raises DenizenError; if there is no room for the new content, before anything is changed.
     """
     try:
         _discard(git)  # what an earlier attempt left

@@ -204,7 +204,7 @@ class Shadow:
     async def _record(
         self, git: Git, staged: Staged, *, label: str = "", note: str = "", paths: Sequence[str] = ()
     ) -> Snapshot:
-        """Keep what is staged; without label and paths the last snapshot will do where it holds just that."""
+        """Keep what is staged; without label and paths the last snapshot will do if it holds just that."""
         tree = await git.write_tree()
         latest = await history.latest_snapshots(git)
         if latest and latest[0].id == staged.last and latest[0].tree == tree and not label and not paths:

@@ -21,7 +21,7 @@ class Language:
     """A language: the package of its grammar and the function there, and the names of its files.
 
     `names` are suffixes (`.py`) and whole names (`Rakefile`); `interpreters` are those of a script's first line.
-    `queries` names the query files where there are several; where two match, the first one counts.
+    `queries` names the query files if there are several; if two match, the first one counts.
     """
 
     package: str

@@ -104,7 +104,7 @@ class _Definition(NamedTuple):
 
 
 def outline(source: bytes, language: str) -> Outline:
-    """The structure of a UTF-8 text in one of `LANGUAGES`; where it breaks the grammar, as much as can be made out.
+    """The structure of a UTF-8 text in one of `LANGUAGES`; if it breaks the grammar, as much as can be recognised.
 
     Raises Unparsable for one that is too large or takes too long.
     """

@@ -42,7 +42,7 @@ def bash_tool(
     """The tool that runs commands in `sandbox`, there with the network or without; `most` bytes of output are kept.
 
     Commands that run in the background are added to `jobs`; without, there are none. A command that asks for
-    `unsandboxed` runs in `outside`, where there is such: whether it may is the policy's to say.
+    `unsandboxed` runs in `outside`, if given; the policy decides whether it may.
     """
     noticed: set[tuple[str, str]] = set()
     running = Jobs() if jobs is None else jobs

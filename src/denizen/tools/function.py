@@ -260,7 +260,7 @@ def _compact(schema: Any, parts: dict[str, Any], inside: tuple[str, ...]) -> Any
 
 
 def _convert(value: Any, kind: JsonType) -> Any:
-    """The value as that type, also where it is written in another way. Raises ValueError."""
+    """The value as that type, even if it is written in another way. Raises ValueError."""
     try:
         return kind.read(value, strict=False)
     except ValueError:

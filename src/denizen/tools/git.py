@@ -38,7 +38,7 @@ _SETTINGS = (
     *(f"gpg.{kind}program=false" for kind in ("", "openpgp.", "x509.", "ssh.")),
 )
 _PROGRAM_SETTINGS = r"^((filter|diff)\..*\.(clean|smudge|process|required|command|textconv)|blame\.ignorerevsfile)$"
-"""Settings by which a repository names programs of its own, and a file that git quotes where it finds it wrong."""
+"""Settings by which a repository names its own programs, and a file that git quotes if it finds it wrong."""
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ALLOW_PROTOCOL": "none",  # nothing is fetched, so no program is asked to
@@ -62,8 +62,8 @@ _SHELL_OPERATORS = frozenset({"|", ">", ">>", "2>&1", "2>/dev/null", "&&", "||",
 def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most: int = 40_000) -> FunctionTool:
     """The tool that reads a workspace's repository; `most` bytes of git's answer are kept.
 
-    It runs in `sandbox` where that confines: there git can't write, nor read anything but the repository. Elsewhere,
-    and where the user's policy denies paths, it takes only options that are known to be harmless.
+    It runs in `sandbox` if that confines: there git can't write, and reads only the repository. Otherwise, and if
+    the user's policy denies paths, it takes only options that are known to be harmless.
     """
     environment = CommandEnvironment(SandboxSettings(), environ, {}).variables | _ENVIRONMENT
 
@@ -168,7 +168,7 @@ def without_denied(command: str, words: Sequence[str], denied: DeniedPaths) -> l
         if any(posixpath.normpath(path) in denied for path in named if path):
             raise ToolRefused(f"git: {word} is denied by the user's policy")
         if word.startswith(_FOLLOW_RENAMES):
-            raise ToolRefused(f"git {command} {word} isn't offered where the user's policy denies paths")
+            raise ToolRefused(f"git {command} {word} isn't offered while the user's policy denies paths")
     if command == "blame":
         return [*words]
     return [*words, *(f":(top,exclude){pattern}" for pattern in denied.patterns)]

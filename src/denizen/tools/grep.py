@@ -39,7 +39,7 @@ Row = tuple[bool, str]  # a line as it is shown, and whether it counts as a resu
 
 
 def grep_tool(environ: Mapping[str, str], *, seconds: float = TIMEOUT_S) -> Tool:
-    """The tool, which uses `rg` where it is on the PATH of `environ`."""
+    """The tool, which uses `rg` if it is on the PATH of `environ`."""
     searcher = Searcher(environ)
 
     @tool(traits=Traits.READS | Traits.REPEATABLE, shell_names=("text-search",))

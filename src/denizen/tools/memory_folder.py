@@ -198,7 +198,7 @@ class _Folder:
 
 
 def _inside(path: str, *, itself: bool = True) -> str:
-    """The path from the folder on; the folder's own only where that may be. Raises ToolRefused."""
+    """The path below the folder; the folder's own only if `itself`. Raises ToolRefused."""
     names = path.strip().split("/")
     inside = [name for name in names[2:] if name]
     if names[:2] != ROOT.split("/") or any(name.startswith(".") for name in inside):

@@ -103,7 +103,7 @@ def _checked(url: str, guard: AddressGuard, at: "URL | None" = None) -> "URL":
 
 
 def is_same_site(one: "URL", other: "URL") -> bool:
-    """Whether a redirection stays where it was: on the host, with `www.` or without, and not back to http."""
+    """Whether a redirection stays on the host, with `www.` or without, and doesn't go back to http."""
     names = [(place.raw_host or "").removeprefix("www.").rstrip(".") for place in (one, other)]
     ports = one.port == other.port or (one.is_default_port() and other.is_default_port())
     return names[0] == names[1] and ports and other.scheme in {one.scheme, "https"}

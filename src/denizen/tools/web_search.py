@@ -42,7 +42,7 @@ class WebSearch:
 def chosen_search(settings: WebSettings, environ: Mapping[str, str]) -> WebSearch:
     """The search service of the settings, else the first that has its key in `environ`.
 
-    Raises ToolRefused that says what to set where there is none, or something of it is missing.
+    Raises ToolRefused, which says what to set, if there is none or part of it is missing.
     """
     chosen = settings.search
     name = chosen.provider or next((name for name, each in PROVIDERS.items() if environ.get(each.variable)), "")
@@ -65,7 +65,7 @@ def is_set_up(settings: WebSettings, environ: Mapping[str, str]) -> bool:
 
 
 def web_search_tool(settings: WebSettings, environ: Mapping[str, str]) -> FunctionTool:
-    """The tool that searches the web; where none is set up, it says what to set."""
+    """The tool that searches the web; if no service is set up, it says what to set."""
 
     def refuse(**_: object) -> None:
         chosen_search(settings, environ)

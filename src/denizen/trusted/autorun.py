@@ -34,7 +34,7 @@ NAME_PROGRAMS = (
 """Files in any folder by which shells, editors and git hooks start programs."""
 _NAME_PROGRAMS_IN_DEPENDENCIES = (".envrc", ".vscode/tasks.json")
 _DEPENDENCIES = {"node_modules", "site-packages", "vendor"}
-"""Folders with others' packages, which bring such files along and where nobody opens an editor."""
+"""Folders of third-party packages, which bring such files along; nobody opens an editor there."""
 _AT_FDCWD, _AT_SYMLINK_NOFOLLOW, _STATX_BTIME = -100, 0x100, 0x800
 _MAX_BYTES = 10_000
 _MAX_LINKS = 40

@@ -1,4 +1,4 @@
-"""The Python environment that Denizen runs from, where it is in the workspace: commands can't change it."""
+"""The Python environment that Denizen runs from: if it is in the workspace, commands can't change it."""
 
 import functools
 import sys

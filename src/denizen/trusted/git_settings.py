@@ -111,7 +111,7 @@ class GitSettings:
                     folders.append(place)
 
     def named(self, command: str, folder: str) -> Iterator[str]:
-        """The places that a command names which is run in a folder, there or not, but for folders."""
+        """The places, there or not, that a command run in a folder names; except folders."""
         places = (os.path.join(folder, self._expanded(word)) for word in _words(command, self._environ["HOME"]))
         return (place for place in places if not os.path.isdir(place))
 

@@ -101,7 +101,7 @@ class Guard:
             yield self._disable(path)
 
     def _without_programs(self, repository: Path, held: Sequence[str] = ()) -> Iterator[str]:
-        """Disarm git's data, but for what commands couldn't change."""
+        """Disarm git's data, except what commands couldn't change."""
         names = ("hooks", "config", "config.worktree", "commondir")
         for place in (repository / name for name in names if str(repository / name) not in held):
             kind = _kind(place)

@@ -46,7 +46,7 @@ class _Pin(msgspec.Struct, frozen=True):
 
 
 class _Look(msgspec.Struct, frozen=True):
-    """A look that is under way, as it is noted on disk: at what, and what of it was there."""
+    """A look that is under way, as noted on disk: its patterns, and the files that were there."""
 
     patterns: Sequence[str]
     there: Sequence[str]
@@ -71,7 +71,7 @@ class OpenLook(PendingNote):
 class SessionFiles:
     """The files that match the absolute `patterns`, with their pins in `home`. Of skills, whole folders are pinned.
 
-    While something runs that was looked at before, changes don't count, but for what Denizen itself writes
+    While something runs that was looked at before, changes don't count, except what Denizen itself writes
     (`writing`). What then differs is set aside: the version from before counts, with what else changes later, until a
     person accepts it. Pins and looks are on disk: whoever comes next ends the looks of a process that died.
 

@@ -177,7 +177,7 @@ class _FileChange:
             self._put = True
 
     def undo(self) -> str:
-        """Put everything back; where the system refuses, says where the old content is."""
+        """Put everything back; if the system refuses, says where the old content is."""
         try:
             self._remove("" if self._put else self._new)
             if self._old:
@@ -196,7 +196,7 @@ class _FileChange:
         return self._target.path, self._created
 
     def _keep(self) -> str:
-        """The old content under another name; the file itself stays where the file system can do that."""
+        """The old content under another name; the file itself stays if the file system supports that."""
         fd, name, other = self._target.fd, self._target.name, _temporary()
         if os.stat(".", dir_fd=fd).st_mode & stat.S_ISVTX:
             return self._rename(name, other)  # a second name of somebody else's file could not be removed again here

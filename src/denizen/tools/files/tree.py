@@ -49,7 +49,7 @@ def read_tree(workspace: Workspace, address: str, skipped: SkippedEntries, stop:
 
 
 def tree_rows(tree: FolderTree, depth: int | None) -> tuple[list[str], int]:
-    """The rows of the tree, and how deep they go: `depth`, or fewer levels than usual where that is too much."""
+    """The rows of the tree, and how deep they go: `depth`, or fewer levels than usual if that is too much."""
     rows: list[str] = []
     levels = depth or DEFAULT_DEPTH
     for levels in range(depth or DEFAULT_DEPTH, 0, -1):

@@ -61,7 +61,7 @@ class McpConnection:
         return self._listing
 
     async def request(self, ask: "Callable[[Client], Awaitable[T]]", turn: ToolContext | None = None) -> T:
-        """Ask the server something, for a turn. Raises ToolRefused, with what the server said where it said no."""
+        """Send the server a request, for a turn. Raises ToolRefused, with the server's reason if it refused."""
         client, seconds = await self._connected(), self.settings.timeout
         try:
             with self.session_files.watch(turn.emit if turn else str):
@@ -99,7 +99,7 @@ class McpConnection:
         return f"the connection to the MCP server {self.name} was lost, and what the call did is unknown: {self._why}"
 
     async def _connected(self) -> "Client":
-        """Connect unless connected. Raises ToolRefused, at once where that failed a moment ago."""
+        """Connect unless connected. Raises ToolRefused, at once if the last try failed recently."""
         while self._task is None or self._task.done() or self._over.is_set():
             if self._task and not self._task.done():
                 await asyncio.wait([self._task])

@@ -36,8 +36,8 @@ _CURRENT: ContextVar[_Request | None] = ContextVar("mcp_request", default=None)
 
 @dataclass(eq=False)
 class Elicitations:
-    """A server's questions; its requests may take so many `seconds`. While the person is asked, the time of a request
-    stands still; when it is over nobody is asked for it any more.
+    """A server's questions; its requests may take so many `seconds`, not counting the time while the person is asked.
+    After a request, nobody is asked for it any more.
     """
 
     server: str
@@ -64,7 +64,7 @@ class Elicitations:
                 raise request.ended
 
     async def ask(self, context: "ClientRequestContext", params: "ElicitRequestParams") -> "ElicitResult":
-        """Ask the person of the request that it is for; where that isn't clear, nobody: it may be another's."""
+        """Ask the person whose request it belongs to; if that isn't clear, nobody: it may be another's."""
         from mcp_types import ElicitResult
 
         current = _CURRENT.get()

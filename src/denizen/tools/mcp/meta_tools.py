@@ -1,4 +1,4 @@
-"""The tools for all servers: searching and calling where there are too many, resources, prompts."""
+"""Tools for all servers: to search and call tools if there are too many, and to read resources and prompts."""
 
 import difflib
 import re

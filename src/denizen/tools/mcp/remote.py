@@ -30,7 +30,7 @@ _PATH = "/callback"
 
 @dataclass(eq=False)
 class Remote:
-    """Speaks with a server over streamable HTTP. `browse`, if given, lets the person sign in where the server wants it:
+    """Speaks with a server over streamable HTTP. `browse`, if given, lets the person sign in if the server wants it:
     it gets the address to open.
     """
 
@@ -42,7 +42,7 @@ class Remote:
     _was_asked: bool = False
 
     def trouble(self) -> str:
-        """The status of the last answer, where that was an error; where nothing ever answered, who was asked."""
+        """The status of the last answer, if that was an error; the address, if nothing ever answered."""
         if self._was_asked and not self._status:
             server = urlsplit(self.settings.url)
             where = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"  # there may be secrets in the rest
@@ -98,7 +98,7 @@ def _bounded(stream: Any) -> Any:
 
 
 class _StoredSignIn(msgspec.Struct, frozen=True):
-    """The sign-in at a server: what it gave out, when that ends (seconds since the epoch), and where it is renewed."""
+    """The sign-in at a server: its tokens, their expiry (seconds since the epoch), and where they are renewed."""
 
     client: dict[str, Any] | None = None
     tokens: dict[str, Any] | None = None

@@ -187,7 +187,7 @@ def _file(uri: str, data: str, otherwise: str, notes: list[str]) -> list[UserPar
 
 
 def _name(uri: str) -> str:
-    """A file's name, from where it is."""
+    """A file's name, from its address."""
     return visible(unquote(urlsplit(uri).path).rpartition("/")[2], 100) or "document.pdf"
 
 

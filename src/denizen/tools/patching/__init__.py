@@ -1,1 +1,1 @@
-"""Patches as models write them: reading them, finding where they belong, applying them."""
+"""Reads patches as models write them, finds their places, and applies them."""

@@ -166,7 +166,7 @@ class _HunkFinder:
         return match
 
     def _find_insertion(self, hunk: Hunk) -> HunkMatch:
-        """Where a hunk goes that shows no line of the file: at the end, or at its number where the header proves it."""
+        """Where a hunk goes that shows no line of the file: at the end, or at its number if the header proves it."""
         if hunk.at_end or not self._lines:
             return HunkMatch(hunk, len(self._lines), len(self._lines))
         if hunk.at is not None and hunk.empty:
@@ -176,7 +176,7 @@ class _HunkFinder:
         raise ToolRefused("it only adds lines and doesn't show where: put unchanged lines around them")
 
     def _find_loosely(self, hunk: Hunk) -> HunkMatch | None:
-        """The place where it fits but for white space, or for some of the lines around its changes."""
+        """The place where it fits except for white space, or for some lines around its changes."""
         stripped = [line.rstrip() for line in self._lines]
         for form in (hunk, hunk.unmarked):
             if match := self._find_lines(stripped, hunk, [line.rstrip() for line in form.old]):

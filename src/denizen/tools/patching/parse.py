@@ -81,7 +81,7 @@ class Hunk:
 
 @dataclass(slots=True)
 class FilePatch:
-    """The change of one file. `old` None: it is created; `new` None: it is deleted; `move` where they differ.
+    """The change of one file. `old` None: it is created; `new` None: it is deleted; `move` if they differ.
 
     `prefixed`: the names may begin with a letter and a slash that don't belong to them (`a/`, `b/`).
     """

@@ -37,7 +37,7 @@ def meant_by_patch(file: "FilePatch", workspace: Path) -> list[str]:
 
 
 def file_of(target: str, workspace: Path) -> str:
-    """The file of `FILE/Symbol`; all of it where there is no such file."""
+    """The file of `FILE/Symbol`; the whole target if there is no such file."""
     parts = target.split("/")
     paths = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((path for path in paths if path and os.path.isfile(workspace / path)), target)  # noqa: PTH113 (no path?)

@@ -106,7 +106,7 @@ class RulePolicy:
             return call.args
 
         def lets_in(mark: str) -> bool:
-            """A rule for the path lets a secret in where all that the tool does is write; else it must name it."""
+            """A rule for the path lets a secret in if the tool only writes; otherwise the rule must name it."""
             rule = self._deciding([*self._rules, *approved], call)
             if rule is None or rule.decide != "allow":
                 return False

@@ -39,8 +39,8 @@ def restore_secrets(
 ) -> dict[str, Any]:
     """The call's arguments as the tool gets them: with the secrets that their marks stand for.
 
-    A secret goes into a file that holds it, into a command that names such a file, and where a rule of the user's
-    `lets_in` its mark; a mark that the file holds as it is stays one. Raises ToolRefused for any other mark.
+    A secret goes into a file that holds it, into a command that names such a file, and wherever a user's rule
+    `lets_in` its mark; a mark that the file itself holds stays one. Raises ToolRefused for any other mark.
     """
     if call.name in _TOOLS_KEEPING_MARKS or not MARK.search(all_arguments(call.args)):
         return call.args

@@ -2,7 +2,7 @@
 
 A program of its own, of the standard library alone: python -I -S join.py PID COMMAND…
 
-The network is that of a process below PID, as the programs that make a sandbox stay outside of it. Exits with 126, and
+The network is that of a process below PID, because programs that make a sandbox stay outside it. Exits with 126, and
 runs nothing, if that network can't be joined.
 """
 

@@ -140,7 +140,7 @@ class BoundedOutput:
 
 
 class LineEmitter:
-    """Shows an output as it comes, in whole lines where they aren't too long, until `most` characters were shown."""
+    """Shows an output as it comes, in whole lines unless they are too long, until `most` characters were shown."""
 
     def __init__(self, show: Callable[[str], None], most: int) -> None:
         self._show = show

@@ -285,7 +285,7 @@ def _enter_namespaces(kinds: int) -> None:
 
 
 def _mount_read_only(writable: Sequence[str], protected: Sequence[str]) -> None:
-    """Make everything read-only, modes and times too, but what is `writable` without the `protected` places in it."""
+    """Make all read-only, even modes and times, except what is `writable` without the `protected` places in it."""
     at = ctypes.c_int(AT_FDCWD)
     clone = ctypes.c_uint(OPEN_TREE_CLONE | AT_RECURSIVE | os.O_CLOEXEC)
     trees = [(place, _called(OPEN_TREE, at, os.fsencode(place), clone)) for place in writable]

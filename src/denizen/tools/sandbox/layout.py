@@ -20,7 +20,7 @@ _SECRET = (".cargo/credentials", ".cargo/credentials.toml", ".local/share/uv/cre
 class Layout:
     """The workspace, which is `writable` or not; the rest can only be read, `hidden` places not even that.
 
-    In hidden places, `shown` ones can be read, but for what is `secret` in them. Of two places where one holds the
+    In hidden places, `shown` ones can be read, except what is `secret` in them. Of two places where one holds the
     other, the inner one counts. A shown place may be a link to the real one; all others are no links.
     """
 

@@ -231,7 +231,7 @@ class LandlockSharingProcesses(Landlock):
 
 
 class LandlockAlone(Landlock):
-    """Without namespaces, where the kernel or a container refuses them.
+    """Without namespaces, for systems whose kernel or container refuses them.
 
     Landlock grants whole folders: in one that holds something protected, nothing can be made, renamed or deleted.
     """
@@ -304,7 +304,7 @@ def choose_sandbox(
     *,
     commands: Sequence[tuple[str, str]] = (),
 ) -> Bubblewrap | Landlock | Unconfined:
-    """Bubblewrap where it works, else Landlock with as many namespaces as there are, else none.
+    """Bubblewrap if it works, else Landlock with the namespaces available, else none.
 
     Commands never see `home`, Denizen's own, nor what is in `secrets`, by their places. `workspace` is where they
     mostly run (the current folder). What `commands`, those of hooks and MCP servers, name there is read-only.

@@ -1,4 +1,4 @@
-"""Which lines of files match a pattern: by `rg` where it is installed, else by our own matcher, with the same answer.
+"""Which lines of files match a pattern: by `rg` if it is installed, else by our own matcher, with the same answer.
 
 Either runs as a process that ends with the task. It says only where the matches are; the caller then reads the lines,
 from files that can't lead out of the workspace.

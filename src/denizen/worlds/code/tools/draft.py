@@ -85,7 +85,7 @@ class Draft:
         return self._with(without(self.lines, symbol.first, symbol.last))
 
     def replace(self, symbol: Symbol, content: str) -> "Draft":
-        """With other code in the place of the symbol, which keeps its comments and decorators where that has none."""
+        """With other code in place of the symbol, whose comments and decorators stay if the new code has none."""
         block = self._fit(content, indent_of(self.lines[symbol.first - 1]))
         new = self._with([*self.lines[: symbol.first - 1], *block, *self.lines[symbol.last :]])
         there = [

@@ -1,4 +1,4 @@
-"""Lays out new code where it goes: its indentation, tabs or spaces as used there, and the blank lines around it."""
+"""Lays out new code for its place: its indentation, tabs or spaces as used there, and the blank lines around it."""
 
 import re
 from collections.abc import Callable, Sequence, Set

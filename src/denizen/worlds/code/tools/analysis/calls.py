@@ -1,4 +1,4 @@
-"""`analyze callers` and `callees`: by name, as only a run would show which of several with one name is meant."""
+"""`analyze callers` and `callees`: by name, because only a run would show which of several with one name is meant."""
 
 import builtins
 import difflib

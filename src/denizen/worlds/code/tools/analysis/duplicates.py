@@ -1,4 +1,4 @@
-"""`analyze duplicates`: the same lines in several places but for blanks, comments and imports, found in one pass."""
+"""`analyze duplicates`: the same lines in several places, ignoring blanks, comments and imports, found in one pass."""
 
 import re
 import zlib

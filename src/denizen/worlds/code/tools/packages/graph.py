@@ -50,7 +50,7 @@ class Package:
 class LockFile:
     """A lock file: its packages by key.
 
-    `wanted`: the direct dependencies of the projects that it holds for, where it names them: by folder (empty: its
+    `wanted`: the direct dependencies of the projects that it holds for, if it names them: by folder (empty: its
     own), or by the crate's name; `asked`: keys by what was asked for (`debug@^2.6.9`). `graph` is False if it
     doesn't say who brings what.
     """
@@ -63,7 +63,7 @@ class LockFile:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A manifest and the lock file in force; `path` is the manifest's, or the lock file's where there is only that.
+    """A manifest and the lock file in force; `path` is the manifest's, or the lock file's if there is only that.
 
     `member` is how the lock file knows the project.
     """

@@ -113,7 +113,7 @@ def read_pipfile_lock(source: str) -> LockFile:
 
 
 def read_requirements(source: str) -> tuple[Manifest, LockFile]:
-    """A requirements file, as what is asked for and, as far as versions are pinned, as a lock file.
+    """A requirements file as a manifest and, as far as versions are pinned, as a lock file.
 
     Where comments say via whom a package came (as pip-compile and uv write them), only the others are asked for.
     """

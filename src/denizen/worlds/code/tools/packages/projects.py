@@ -1,4 +1,4 @@
-"""The projects of a workspace: where there are manifests, and which lock file holds for each."""
+"""Finds the projects of a workspace: their manifests, and the lock file in force for each."""
 
 import re
 import stat
@@ -68,7 +68,7 @@ class FoundProjects:
 
 
 def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> FoundProjects:
-    """The projects in the folder `path`, or where it has none, in those nearest below; or that of one manifest.
+    """The projects in the folder `path`, or if it has none, in those nearest below; or that of one manifest.
 
     Raises ToolRefused if there is none at all.
     """

@@ -23,7 +23,7 @@ def plain_name(project: Project, name: str) -> str:
 
 
 def listed(project: Project, name: str) -> Data:
-    """The direct dependencies of a project; of one name, where one is given."""
+    """The direct dependencies of a project; only that of `name`, if given."""
     plain, packages = plain_name(project, name), project.lock.packages
     direct = [_wanted(each, packages.get(key)) for each, key in project.direct() if not name or each.name == plain]
     return _head(project) | {"dependencies": direct}
@@ -32,7 +32,7 @@ def listed(project: Project, name: str) -> Data:
 def tree(project: Project, name: str, depth: int) -> Data:
     """The packages that each direct dependency brings along, `depth` levels deep; or those of one package.
 
-    A package's own needs are listed once; where it comes again, `note` says so.
+    A package's own needs are listed once; if it comes again, `note` says so.
     """
     packages = project.lock.packages
     listed: set[str] = set()

@@ -19,7 +19,7 @@ from denizen.tools.files.workspace import Workspace
 T = TypeVar("T")
 
 _INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "__pycache__", ".venv", "venv"})
-"""Folders with other people's code: not the project's even where git doesn't ignore them."""
+"""Folders with other people's code: not the project's, even if git doesn't ignore them."""
 _BUILT_SUFFIXES = (".min.js", ".min.css", ".bundle.js")
 
 
@@ -54,7 +54,7 @@ def code_files(workspace: Workspace, stop: threading.Event) -> Generator[SourceF
             if entry.is_file and _INSTALLED_FOLDERS.isdisjoint(entry.names) and not name.endswith(_BUILT_SUFFIXES):
                 found = OpenPath(entry.folder, name).stat()
                 if found:
-                    # bytes that aren't text are escaped, as the database takes only text
+                    # bytes that aren't text are escaped, because the database takes only text
                     path = os.fsencode("/".join(entry.names)).decode("utf-8", "backslashreplace")
                     stamp = (found.st_size, found.st_mtime_ns, found.st_ino)
                     yield SourceFile(path, stamp, lambda entry=entry: _source(entry))
