@@ -2,15 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from denizen.actions.native import Native
 from denizen.actions.recovery import RECOVERED
-from denizen.messages import AssistantMessage, Message, Thinking, ToolCall, ToolResult
-from denizen.ports import NOTHING_SEEN, Directive, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
+from denizen.messages import AssistantMessage, Thinking, ToolCall
+from denizen.ports import NOTHING_SEEN, Directive, Intent, ModelRequest, SeenText, StreamFilter, Toolset
 from denizen.text.special_tokens import scrub
 
 BARE: Final = f"{RECOVERED}bare-"
@@ -77,7 +76,8 @@ class Directives:
     """Commands for the world become calls of one tool, which takes a command as its `argument`; the rest is state.
 
     Reads leniently what models write (decisions, "Directives"). A line of the world that is repeated as it was there
-    is not the model's own: its calls are quotations, and any other directive becomes one named `quotation`.
+    is not the model's own: its calls are quotations, and any other directive becomes one named `quotation`. Results
+    are reported as `Native` does for calls in text.
     """
 
     name = "directives"
@@ -86,11 +86,10 @@ class Directives:
     def __init__(self, tool: str = "raw", argument: str = "command") -> None:
         self._tool = tool
         self._argument = argument
-        self._native = Native()
-
-    def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        """None."""
-        return ()
+        native = Native()
+        self.extra_tools = native.extra_tools
+        self.report = native.report
+        self.show = native.show
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:
         """The request with the grammar in its prompt."""
@@ -138,14 +137,6 @@ class Directives:
     def stream_filter(self, tools: Toolset) -> StreamFilter:
         """Shows nothing while it streams: nobody watches a character's words as they come."""
         return _HoldAll()
-
-    def report(self, results: Sequence[ToolResult]) -> Sequence[Message]:
-        """The results as words, as `Native` reports those of calls that were words."""
-        return self._native.report(results)
-
-    def show(self, call: ToolCall, tools: Toolset) -> str:
-        """The tool's name with its arguments in brackets."""
-        return self._native.show(call, tools)
 
 
 class _HoldAll:

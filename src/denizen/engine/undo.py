@@ -57,7 +57,8 @@ async def undo(
     if first is None:
         raise DenizenError("There is nothing to undo.")
     before, said = session.entries[first - 1].id, _user_text(session.entries[first])
-    await _snapshot_open_turn(agent.checkpoints, session)
+    if unfinished(session.entries) and span_of(session.entries).open:  # to tell its changes from later ones by others
+        await _snapshot_now(agent.checkpoints, session)
     span = span_of(session.entries[first:])
     await take_back(agent.checkpoints, session, span, to=before, force=force, but=but, by=by)
     return said
@@ -196,12 +197,6 @@ async def _apply(checkpoints: Checkpoints | None, session: Session, move: HeadMo
         await session.append(SystemEntry(text=move.told))
     if move.back:
         await session.append(StateEntry(name=UNDONE, value=msgspec.to_builtins(move.back)))
-
-
-async def _snapshot_open_turn(checkpoints: Checkpoints | None, session: Session) -> None:
-    """Snapshot the changes of an open turn since its last checkpoint, apart from later ones by others."""
-    if unfinished(session.entries) and span_of(session.entries).open:
-        await _snapshot_now(checkpoints, session)
 
 
 async def _snapshot_now(checkpoints: Checkpoints | None, session: Session) -> None:
