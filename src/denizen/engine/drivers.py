@@ -106,13 +106,14 @@ class ReflectiveDriver:
         self._since += 1
         failed = bool(iteration.results) and all(result.is_error for result in iteration.results)
         self._failed = self._failed + 1 if failed else 0
-        self._ask = ""
         if self._failed == STUCK_AFTER_FAILURES:
             self._ask = f"All calls of the last {self._failed} iterations failed. Before the next one, {_ASSESS}"
         elif self._since == ASSESS_EVERY_ITERATIONS:
             self._ask = f"After {self._since} iterations, look up from the work: {_ASSESS}"
-        if self._ask:
-            self._since = self._failed = 0
+        else:
+            self._ask = ""
+            return
+        self._since = self._failed = 0
 
 
 class LoopGuardedDriver:
