@@ -135,7 +135,7 @@ class WorkingMemory:
         return view.prompt + self._answered_tokens + sum(map(estimate_message, latest))
 
     async def relieve(self, view: View, level: int, ask: AskModel) -> CompactionEntry | None:
-        """Level 2: the last outputs are shortened, where all of it doesn't fit; there is no history to make smaller."""
+        """Level 2: the last outputs are shortened if the context doesn't fit; there is no history to make smaller."""
         if level != 2 or self._last is None:
             return None
         lengths = self._last.lengths

@@ -59,7 +59,7 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     if not answer.allow:
         why = _refusal(answer)
         return f"not run: {QUOTED}{why}" if quotation else f"not run: {why}"
-    if not quotation:  # a yes for longer is no answer to the next one
+    if not quotation:  # a yes for longer doesn't answer the next one
         await _keep_approval(turn, call, tool, in_sight, answer)
     return ""
 

@@ -122,7 +122,7 @@ class InSight(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class KeptOptions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The value of `options`: what holds for a turn until it is over, whoever goes on with it (`TurnOptions`)."""
+    """The value of `options`: what holds for a turn until it is over, also after a resume (`TurnOptions`)."""
 
     read_only: bool = False
     channel: str = ""

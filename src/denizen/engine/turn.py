@@ -53,8 +53,8 @@ class TurnOptions:
     that began this one, which pays for it: what this one spends counts there, and in that one's session. Where it may
     be over, `payer` names its session, and `spent_usd` is what it had spent. `depth` is how many such turns are around
     this one. Without `history` the model sees nothing of the session's earlier turns. A system prompt that was last
-    used before `prompt_since`, when the host started, is made anew. `KeptOptions` of them are kept in the session:
-    whoever goes on with the turn can't loosen it. A cancelled turn that `resumes` stays open, to be gone on with.
+    used before `prompt_since`, when the host started, is made anew. `KeptOptions` of them are kept in the session, so
+    that resuming the turn can't loosen it. A cancelled turn that `resumes` stays open.
     """
 
     stream: bool = True

@@ -20,8 +20,8 @@ SURELY_HELD = 4_000
 class WorldLine(msgspec.Struct, frozen=True):
     """A line that a world showed: when, and who said it. It is seen, and not stored in the transcript.
 
-    `self` is the agent's own echo, `operator` whoever runs the agent. `in_result`: a tool's result has it, too, which
-    shows it while the turn goes on.
+    `self` is the agent's own echo, `operator` the person who runs the agent. `in_result`: a tool's result has it, too,
+    which shows it while the turn goes on.
     """
 
     text: str

@@ -34,7 +34,7 @@ class InboundMessage(msgspec.Struct, frozen=True):
 class OutboundMessage(msgspec.Struct, frozen=True):
     """Something to send to a chat; `id` is its idempotency key, `in_reply_to` the id of the message it answers.
 
-    Without `send` it is kept for whoever asked, and not sent.
+    Without `send` it is kept to be fetched, and not sent.
     """
 
     channel: str

@@ -62,16 +62,16 @@ class CommandHooks:
     async def _run(self, hook: HookSettings, sent: bytes) -> tuple[int, str]:
         """The exit status and the words on standard error. Raises OSError, and TimeoutError once it is ended."""
         # files, not pipes: what a hook leaves in the background may hold them open
-        with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
-            told.write(sent)
-            told.seek(0)
+        with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
+            stdin.write(sent)
+            stdin.seek(0)
             process = await asyncio.create_subprocess_exec(
                 "/bin/sh",
                 "-c",
                 hook.command,
-                stdin=told,
+                stdin=stdin,
                 stdout=asyncio.subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr,
                 cwd=self.folder,
                 env=trusted_environ(self.environ, self.folder),
                 start_new_session=True,
@@ -84,5 +84,5 @@ class CommandHooks:
                     with suppress(ProcessLookupError):
                         os.killpg(process.pid, signal.SIGKILL)
                     await process.wait()
-            said.seek(0)
-            return status, said.read(_MAX_ERROR_BYTES).decode(errors="replace").strip()
+            stderr.seek(0)
+            return status, stderr.read(_MAX_ERROR_BYTES).decode(errors="replace").strip()
