@@ -197,7 +197,7 @@ async def test_commands_are_offered_and_take_a_turn_back(connect: Connect, repo:
         assert (await prompt(agent, session, "/continue")).stop_reason == "end_turn"
     (offered,) = editor.of("available_commands_update")
     assert {command.name for command in offered.available_commands} == {"continue", "compact", "undo", "redo"}
-    assert "Undone, with its changes to files: Make it" in editor.said
+    assert "Undone, with its file changes: Make it" in editor.said
     assert "nothing left to do" in editor.said
     assert len(model.requests) == 2
 

@@ -123,7 +123,7 @@ def test_a_session_that_waits_for_nothing(denizen: Run, model: Model) -> None:
     denizen("ask", "--session", "done", "hi")
     ran = denizen("answer", "done", "yes")
     assert ran.status == 1
-    assert "Session done waits for no answer." in ran.err
+    assert "Session done isn't waiting for an answer." in ran.err
 
 
 def test_a_session_that_there_is_not(denizen: Run) -> None:

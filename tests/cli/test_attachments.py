@@ -69,7 +69,7 @@ def test_a_mention_that_looks_like_a_path_and_is_none_is_reported(
 ) -> None:
     model.plays("Fine.")
     err = denizen(command, *([words] if command == "ask" else []), piped="" if command == "ask" else words).err
-    assert (f"{told} names no file" in err) == bool(told)
+    assert (f"{told} isn't a file" in err) == bool(told)
 
 
 def test_piped_input_that_is_too_long_is_refused(denizen: Run, model: Model) -> None:

@@ -133,7 +133,7 @@ def test_ctrl_c_at_the_prompt_clears_it_and_twice_leaves(chat: Chat, model: Mode
     screen.expect("Fine.")
     screen.expect(PROMPT)
     screen.type("\x03")
-    screen.expect("Ctrl-C again leaves.")
+    screen.expect("Press Ctrl-C again to leave.")
     screen.expect(PROMPT)
     screen.type("\x03")
     assert screen.end() == 0
@@ -326,7 +326,7 @@ def test_a_turn_that_was_left_unfinished_goes_on(on_terminal: OnTerminal, denize
     screen.process.kill()
     screen.process.wait()
     ran = denizen("chat", "--session", "s", piped="/continue\n")
-    assert "unfinished: /continue goes on" in ran.err
+    assert "unfinished: /continue resumes it" in ran.err
     assert ran.out == "The whole answer.\n"
     assert "unfinished" not in denizen("chat", "--session", "s").err
 
@@ -440,3 +440,8 @@ def test_undo_says_what_is_in_its_way(denizen: Run, model: Model, repo: Path) ->
     assert (repo / "made.txt").read_text() == "mine\n"
     denizen("chat", "--session", "tale", piped="/undo force\n")
     assert not (repo / "made.txt").exists()
+
+
+def test_usage_estimates_the_context_of_a_model_that_reports_none(denizen: Run) -> None:
+    ran = denizen("chat", "--model", "offline", piped="Which languages are there?\n/usage\n")
+    assert "1 turn · context about " in ran.err

@@ -124,7 +124,7 @@ def test_a_checkpoint_of_paths_restores_these_alone(denizen: Run, repo: Path) ->
 
 def test_what_is_left_out_is_said(denizen: Run, repo: Path) -> None:
     (repo / ".Git").write_text("odd")
-    assert denizen("checkpoints", "create", "base").err == "Left out, because they can't be kept: .Git.\n"
+    assert denizen("checkpoints", "create", "base").err == "Left out, because they can't be saved: .Git.\n"
 
 
 @pytest.mark.parametrize("command", ["diff", "restore"])

@@ -96,7 +96,7 @@ def test_what_commands_and_checks_leave_is_not_committed(
     ran = denizen("code", "--yes", *how, "--validate", check, "Make a file", **IDENTITY)
     assert ran.status == 0, ran.err
     assert git(committed, "show", "--name-only", "--format=").split() == ["hello.py", "made.py"]
-    assert "not by edits, and so not committed: report.txt, run.log" in ran.err
+    assert "because commands made them, not edits: report.txt, run.log" in ran.err
     assert (committed / "__pycache__").exists() == ("--shadow" not in how)
 
 
@@ -107,7 +107,7 @@ def test_a_message_that_came_to_nothing_is_reported(denizen: Run, model: Model, 
     model.plays(WRITES, "$(done Made.\n\n## Commit\nAdd a file)")
     ran = denizen("code", "--commit", "Make a file", **IDENTITY)
     assert (ran.status, ran.out) == (1, "Made.\n")
-    assert "Its message was to be:\nAdd a file\n" in ran.err
+    assert "The message would have been:\nAdd a file\n" in ran.err
 
 
 def test_explain_shows_the_steps_where_the_answer_does_not(denizen: Run, model: Model) -> None:
@@ -196,7 +196,7 @@ def test_nothing_to_commit_is_no_failure(denizen: Run, model: Model, committed: 
     model.plays("All is well.")
     ran = denizen("code", "--commit", "Fix what is broken", **IDENTITY)
     assert (ran.status, git(committed, "log", "--format=%s")) == (0, "first\n")
-    assert "nothing is committed" in ran.err
+    assert "there is nothing to commit" in ran.err
 
 
 def test_work_without_a_check_says_so(denizen: Run, model: Model) -> None:
@@ -221,10 +221,10 @@ def test_what_a_failed_task_did_is_brought_back_by_redo(denizen: Run, model: Mod
     model.plays(WRITES, "Done.")
     denizen("code", "--rollback", "--session", "s", "--validate", "false", "--tries", "1", "Make a file")
     assert not (committed / "made.txt").exists()
-    assert "what it changed in files was taken back" in denizen("sessions", "show", "s").out
+    assert "its file changes were undone" in denizen("sessions", "show", "s").out
     assert "redone: Make a file" in denizen("chat", "--session", "s", piped="/redo\n").err
     assert (committed / "made.txt").read_text() == "new\n"
-    assert "taken back" not in denizen("sessions", "show", "s").out
+    assert "were undone" not in denizen("sessions", "show", "s").out
     assert "undone: Make a file" in denizen("chat", "--session", "s", piped="/undo\n").err
     assert not (committed / "made.txt").exists()
 
@@ -317,10 +317,10 @@ def test_shadow_edits_reach_the_project_only_if_they_pass(denizen: Run, model: M
     job = ("--shadow", "--session", "s", "Make a file", "--validate")
     ran = denizen("code", *job, "test ! -e made.txt", "--tries", "1")
     assert (ran.status, git(committed, "status", "--porcelain")) == (1, "")
-    assert "changes in its copy are gone" in ran.err
+    assert "its copy was deleted" in ran.err
     model.plays(WRITES, "Done.")
     ran = denizen("code", *job, "test -e made.txt")
-    assert "what it changed in files was taken back" in str(model.requests[2]["messages"])
+    assert "its file changes were undone" in str(model.requests[2]["messages"])
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
 
 
@@ -347,7 +347,7 @@ def test_a_model_that_fails_in_the_middle_of_a_copy_leaves_it(denizen: Run, mode
     model.plays(WRITES, refuses(400, "no"))
     ran = denizen("code", "--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
     assert (ran.status, git(committed, "status", "--porcelain")) == (1, "")
-    assert "to go on there: denizen code --session s\n" in ran.err
+    assert "Continue there: denizen code --session s\n" in ran.err
     model.plays("Made.")
     ran = denizen("code", "--session", "s")
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
@@ -361,7 +361,7 @@ def test_a_copy_that_nothing_was_changed_in_is_not_kept(
     model.plays(refuses(400, "no"))
     ran = denizen("code", "--shadow", "--session", "s", "--validate", "true", "Make a file", TMPDIR=str(tmp_path))
     assert (ran.status, [*tmp_path.glob("denizen-*")]) == (1, [])
-    assert "nothing was changed in its copy" in ran.err
+    assert "nothing changed in the copy" in ran.err
     assert "nothing left to do" in denizen("code", "--session", "s").err
 
 
@@ -370,7 +370,7 @@ def test_a_question_in_a_copy_is_answered_there(denizen: Run, model: Model, comm
     job = ("--shadow", "--session", "s", "--validate", "test -e made.txt", "Make a file")
     ran = denizen("code", *job)
     assert (ran.status, (committed / "made.txt").exists()) == (4, False)
-    assert "wait in the copy" in ran.err
+    assert "are in the copy" in ran.err
     model.plays("Made.")
     ran = denizen("answer", "s", "yes")
     assert (ran.status, (committed / "made.txt").read_text()) == (0, "new\n"), ran.err
@@ -405,7 +405,7 @@ def test_what_cannot_be_applied_stays_in_the_copy_and_may_be_tried_again(
     model.plays("Made.")
     ran = denizen("answer", "s", "yes")
     assert (ran.status, (committed / "made.txt").read_text()) == (1, "mine")
-    (copy,) = re.findall(r"What was done so far is in (/.+); to go on there: denizen code --session s\n", ran.err)
+    (copy,) = re.findall(r"The work so far is in (/.+)\. Continue there: denizen code --session s\n", ran.err)
     assert (Path(copy) / "made.txt").read_text() == "new\n"
     assert "Put those changes elsewhere first" in ran.err
     (committed / "made.txt").unlink()
@@ -452,7 +452,7 @@ def test_a_continued_task_keeps_its_role_and_what_was_noted(denizen: Run, model:
 def test_a_session_is_replayed_and_what_differs_is_shown(denizen: Run, model: Model, repo: Path) -> None:
     model.plays("$(view hello.py --lines 1-1)\n$(text-search hello)", "It prints.")
     denizen("code", "--session", "told", "What does it do?")
-    assert denizen("replay", "told").out.endswith("2 as recorded, 0 different\n")
+    assert denizen("replay", "told").out.endswith("2 the same, 0 different\n")
     (repo / "hello.py").write_text('print("good bye")\n')
     ran = denizen("replay", "told")
     assert ran.status == 1
@@ -477,7 +477,7 @@ def test_a_session_is_replayed_without_a_key(denizen: Run, model: Model, home: P
     denizen("code", "--session", "told", "What does it do?")
     (home / "denizen.toml").write_text('model = "openrouter:some/model"\n')
     assert denizen("ask", "hi").status == 2
-    assert denizen("replay", "told").out.endswith("1 as recorded, 0 different\n")
+    assert denizen("replay", "told").out.endswith("1 the same, 0 different\n")
 
 
 def test_a_session_goes_on_with_the_profile_it_began_with(denizen: Run, model: Model) -> None:

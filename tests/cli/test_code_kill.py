@@ -98,8 +98,8 @@ def test_killed_in_a_copy_it_goes_on_there(denizen: Run, model: Model, repo: Pat
     model.plays("Made.")
     ran = denizen("code", "--session", "s")
     assert ran.status == 0, ran.err
-    assert "goes on in it" in ran.err
-    assert "every change of yours" not in str(model.requests[2]["messages"])
+    assert "Continuing in the copy" in ran.err
+    assert "with all your changes" not in str(model.requests[2]["messages"])
     assert ((repo / "made.txt").read_text(), (repo / "mine.txt").exists()) == ("before", True)
     assert not left.exists()
 
@@ -109,7 +109,7 @@ def test_killed_in_a_copy_that_is_gone_it_begins_a_new_one(denizen: Run, model: 
     model.plays("$(write made.txt again)", "Made.")
     ran = denizen("code", "--session", "s")
     assert ran.status == 0, ran.err
-    assert "every change of yours" in str(model.requests[2]["messages"])
+    assert "with all your changes" in str(model.requests[2]["messages"])
     assert (repo / "made.txt").read_text() == "again"
 
 
@@ -129,7 +129,7 @@ def test_a_task_in_a_copy_that_is_stopped_goes_on_there(
     model.plays("$(write made.txt before)", stalls("I am "))
     told = ended(number, lambda: len(model.server.requests) == 2, *IN_A_COPY)
     (copy,) = temporary.glob("denizen-*")
-    assert f"What was done so far is in {copy / 'files' / 'repo'}; to go on there: denizen code --session s\n" in told
+    assert f"The work so far is in {copy / 'files' / 'repo'}. Continue there: denizen code --session s\n" in told
     assert not (repo / "made.txt").exists()
     model.plays("$(write more.txt more)", stalls("I am "))
     ended(number, lambda: len(model.server.requests) == 4, "--session", "s")
@@ -209,4 +209,4 @@ def test_killed_after_its_commit(denizen: Run, model: Model, repo: Path) -> None
     denizen("code", "--commit", "Write a log", **IDENTITY)
     ran = denizen("code", "--continue", **IDENTITY)
     assert (ran.out, ran.status) == ("Written.\n", 0), ran.err
-    assert "is committed already" in ran.err
+    assert "are already committed" in ran.err

@@ -56,9 +56,9 @@ def test_a_rule_for_a_tool_that_there_is_not_is_refused(denizen: Run, home: Path
 
 def test_check_says_where_the_model_comes_from_when_none_is_set(denizen: Run, home: Path) -> None:
     lines = denizen("config", "check", ANTHROPIC_API_KEY="sk-planted-canary").out.splitlines()
-    assert lines[0] == f"read       nothing: {home / 'denizen.toml'} doesn't exist, the defaults hold"
+    assert lines[0] == f"read       nothing: {home / 'denizen.toml'} doesn't exist, so the defaults apply"
     assert lines[1].startswith("model      anthropic:")
-    assert lines[1].endswith("(none is set; there is ANTHROPIC_API_KEY)")
+    assert lines[1].endswith("(none is set; the key is ANTHROPIC_API_KEY)")
 
 
 def test_check_names_the_project_where_it_sets_the_model(denizen: Run, home: Path, repo: Path) -> None:

@@ -56,7 +56,7 @@ def test_without_a_key_it_is_usable_and_says_how_to_have_more(denizen: Run) -> N
     assert ran.status == 0
     assert "offline" in found(ran.out, "model")
     assert "set a key like ANTHROPIC_API_KEY" in found(ran.out, "model")
-    assert "none of ollama, lmstudio, vllm, llamacpp answers" in found(ran.out, "local servers")
+    assert "none (ollama, lmstudio, vllm, llamacpp were tried)" in found(ran.out, "local servers")
     assert ran.out.endswith('\n\nDenizen can be used: denizen ask "List the files"\n')
 
 
@@ -85,7 +85,7 @@ def test_a_model_whose_server_does_not_run_makes_it_unusable(denizen: Run, home:
     assert ran.status == 1
     assert f"✗ model         ollama:qwen3: no server answers at {nobody}." in ran.out
     assert "→ Start it, or set providers.ollama.base_url" in found(ran.out, "model")
-    assert ran.out.endswith("\n\nDenizen can't be used before what is marked ✗ is fixed.\n")
+    assert ran.out.endswith("\n\nFix what is marked ✗ before you use Denizen.\n")
 
 
 def test_a_model_whose_server_does_not_run_has_one_that_goes_on(denizen: Run, home: Path, nobody: str) -> None:
@@ -103,14 +103,14 @@ def test_a_model_that_a_local_server_lacks_is_reported_with_those_it_has(denizen
     ran = denizen("doctor")
     assert ran.status == 0
     assert "test:scripted: the server at" in found(ran.out, "model")
-    assert "name one that it has: qwen3:latest, gemma3:4b." in found(ran.out, "model")
+    assert "use one that it has: qwen3:latest, gemma3:4b." in found(ran.out, "model")
 
 
 def test_a_local_server_that_does_not_say_what_it_has_may_do_all_the_same(denizen: Run, model: Model) -> None:
     model.plays(refuses(401, "Say who you are"))
     ran = denizen("doctor")
     assert ran.status == 0
-    assert "doesn't say what it has" in found(ran.out, "model")
+    assert "doesn't list its models" in found(ran.out, "model")
 
 
 def test_a_model_without_a_tag_is_the_latest(denizen: Run, model: Model) -> None:
@@ -151,7 +151,7 @@ def test_an_open_home_is_reported(denizen: Run, home: Path) -> None:
 def test_nothing_is_made_by_looking(denizen: Run, tmp_path: Path) -> None:
     ran = denizen("doctor", DENIZEN_HOME=str(tmp_path / "new" / "home"))
     assert ran.status == 0
-    assert f"{tmp_path / 'new' / 'home'}, which is made when" in found(ran.out, "home")
+    assert f"{tmp_path / 'new' / 'home'} (will be created" in found(ran.out, "home")
     assert not (tmp_path / "new").exists()
 
 

@@ -85,7 +85,7 @@ def test_what_is_accepted_goes_into_the_settings_and_is_not_proposed_again(deniz
     assert (home / "denizen.toml").read_text() == '# mine\nmodel = "offline"\n\n[tools.grep]\ncontext = 3\n'
     assert "proposals" not in denizen("friction", "--session", "searching").out
     again = denizen("friction", "--session", "searching", "--accept", "grep.context")
-    assert (again.status, "grep.context is not proposed; proposed is: nothing." in again.err) == (2, True)
+    assert (again.status, "grep.context isn't proposed; proposals: none." in again.err) == (2, True)
 
 
 @pytest.mark.usefixtures("recorded")
@@ -118,7 +118,7 @@ def test_a_default_that_cannot_be_is_reported_with_what_was_meant(denizen: Run, 
 
 def test_without_sessions_there_is_nothing_to_tell(denizen: Run) -> None:
     ran = denizen("friction")
-    assert (ran.status, ran.out, ran.err) == (0, "", "No tool was called yet.\n")
+    assert (ran.status, ran.out, ran.err) == (0, "", "No tools have been called yet.\n")
 
 
 @pytest.mark.usefixtures("recorded")

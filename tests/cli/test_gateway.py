@@ -22,6 +22,7 @@ from tests.documents import LINE, PAPER
 from denizen.cli.gateway.client import Client
 from denizen.cli.gateway.exchange import Exchange
 from denizen.cli.gateway.service import describe, install
+from denizen.errors import DenizenError
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.runtime.clock import SystemClock
 from denizen.testing import FakeClock, LoopbackRequest
@@ -68,6 +69,14 @@ async def test_send_waits_for_a_gateway_that_restarts(gateway: GatewayProgram, h
     await exchange.skip()
     await gateway.end(signal.SIGKILL)
     assert [reply["content"] async for reply in exchange.say("What about the roof?")] == ["It is leaking."]
+
+
+async def test_send_says_how_to_send_again_when_it_gives_up(gateway: GatewayProgram, home: Path) -> None:
+    exchange = Exchange(Client(home), "the roof", FakeClock())
+    await exchange.skip()
+    await gateway.end(signal.SIGKILL)
+    with pytest.raises(DenizenError, match="denizen send --chat 'the roof' --id roof-1 TEXT"):
+        _ = [reply async for reply in exchange.say("What about the roof?", "roof-1")]
 
 
 async def test_message_that_is_sent_again_under_its_id_has_the_same_reply(

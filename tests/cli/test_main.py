@@ -92,7 +92,7 @@ def test_a_folder_that_is_gone_is_reported(tmp_path: Path, environ: dict[str, st
     words = ["/bin/sh", "-c", f"mkdir gone; cd gone; rmdir ../gone; {' '.join(PROGRAM)} ask hi"]
     done = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "current folder is not there any more" in done.stderr
+    assert "current folder no longer exists" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -91,7 +91,7 @@ def test_forget_does_nothing_where_one_is_not_known_or_nobody_can_be_asked(deniz
     unknown = denizen("memory", "forget", "p2", "coffee", "--yes")
     assert (unknown.status, "Nothing is remembered that matches 'coffee'" in unknown.err) == (1, True)
     unasked = denizen("memory", "forget", "p2")
-    assert (unasked.status, "say --yes" in unasked.err) == (2, True)
+    assert (unasked.status, "add --yes" in unasked.err) == (2, True)
     assert len(facts(denizen("memory", "export").out)) == 3
 
 
@@ -99,7 +99,7 @@ def test_forget_does_nothing_where_one_is_not_known_or_nobody_can_be_asked(deniz
 @pytest.mark.parametrize(("answer", "status"), [("y", 0), ("n", 130)])
 def test_forget_asks_on_a_terminal(denizen: Run, on_terminal: OnTerminal, answer: str, status: int) -> None:
     screen = on_terminal("memory", "forget", "p2")
-    assert "Tests run with tox" in screen.expect("Forget this for good? [y/N]: ")
+    assert "Tests run with tox" in screen.expect("Delete this permanently? [y/N]: ")
     screen.enter(answer)
     assert screen.end() == status
     assert ("Tests run with tox" in facts(denizen("memory", "export").out)) == (answer == "n")
@@ -134,7 +134,7 @@ def test_import_of_something_else_is_refused(denizen: Run, tmp_path: Path) -> No
     file.write_text("Buy milk\n")
     ran = denizen("memory", "import", str(file))
     assert ran.status == 2
-    assert "notes.txt has no facts as `denizen memory export` writes them" in ran.err
+    assert "notes.txt isn't a file that `denizen memory export` wrote" in ran.err
 
 
 def test_nothing_is_remembered_at_first(denizen: Run, home: Path) -> None:

@@ -52,13 +52,13 @@ def test_a_provider_whose_models_nobody_tells_says_so(denizen: Run, home: Path, 
     office = '[providers.office]\nbase_url = "https://models.example.com/v1"\n'
     (home / "denizen.toml").write_text(f'{office}[providers.vllm]\nbase_url = "{nobody}"\n')
     out = denizen("models", "office").out
-    assert out.startswith("Which models office has is not known here: use its own names, office:NAME.\n")
+    assert out.startswith("The models of office aren't known here. Use its own names: office:NAME\n")
     out = denizen("models", "vllm").out
-    assert out.startswith(f"Which models vllm has is not known: no server answers at {nobody}.\n")
+    assert out.startswith(f"The models of vllm aren't known: no server answers at {nobody}.\n")
 
 
 def test_a_provider_is_found_by_the_name_that_models_take(denizen: Run) -> None:
-    assert denizen("models", "llama.cpp").out.startswith("Which models llamacpp has is not known: ")
+    assert denizen("models", "llama.cpp").out.startswith("The models of llamacpp aren't known: ")
 
 
 def test_an_unknown_provider_is_wrong_use(denizen: Run) -> None:
@@ -101,7 +101,7 @@ def test_as_json_every_provider_is_a_line(denizen: Run) -> None:
 def test_it_says_which_model_is_in_use_and_why(denizen: Run, home: Path) -> None:
     assert f"model in use: test:scripted ({home / 'denizen.toml'}:1)" in denizen("models").out
     (home / "denizen.toml").unlink()
-    assert "(none is set; there is GROQ_API_KEY)" in denizen("models", GROQ_API_KEY="sk-planted-canary").out
+    assert "(none is set; the key is GROQ_API_KEY)" in denizen("models", GROQ_API_KEY="sk-planted-canary").out
 
 
 def test_models_that_do_not_chat_are_not_shown(denizen: Run) -> None:

@@ -41,7 +41,9 @@ def test_check_says_what_a_directory_comes_to_and_what_is_wrong(denizen: Run, tm
     folder = tmp_path / "Mason"
     denizen("moo", "init", str(folder), "--model", "offline")
     ran = denizen("moo", "check", str(folder))
-    assert (ran.status, "there is no password: set MOO_PASSWORD" in ran.err) == (2, True)
+    assert (ran.status, "no password is set. Set MOO_PASSWORD" in ran.err) == (2, True)
+    ran = denizen("moo", "run", "--plain", str(folder))
+    assert (ran.status, "no password is set. Set MOO_PASSWORD" in ran.err) == (2, True)
     ran = denizen("moo", "check", str(folder), MOO_PASSWORD="mason-pass-123")
     assert (ran.status, ran.err.startswith("The model is `offline`")) == (0, True)
     assert "plays    mason at localhost:8022 (ssh)" in ran.out
@@ -90,7 +92,7 @@ def test_ctrl_c_ends_it_before_it_has_signed_in(denizen: Run, environ: dict[str,
     given = environ | {"MOO_PASSWORD": "mason-pass-123"}
     with subprocess.Popen(command, env=given, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout
-        assert "rules, no language model" in program.stdout.readline()
+        assert "rules, not a language model" in program.stdout.readline()
         program.send_signal(signal.SIGINT)
         assert program.wait() == 0
 
@@ -132,7 +134,7 @@ def test_run_plays_until_it_is_stopped_and_says_what_a_rule_only_model_cannot(
     out, status = asyncio.run(play())
     assert status == 0
     assert got == ["connect ann ann-pass-1", "@quit"]
-    assert "rules, no language model" in out
+    assert "rules, not a language model" in out
     [log] = (tmp_path / "Ann" / "logs").glob("*.log")
     assert "[system] Signed in as Ann.\n" in log.read_text()
 

@@ -102,7 +102,7 @@ def test_a_group_runs_once_says_how_it_is_and_leaves_with_quit(
         assert (ran.status, ran.out.splitlines()[0]) == (0, f"running: process {program.pid}; token: nobody")
         assert [line.split()[:2] for line in ran.out.splitlines()[2:]] == [["Ann", "playing"], ["Bob", "playing"]]
         ran = denizen("moo", "group", "up", str(folder))
-        assert (ran.status, f"runs already (process {program.pid})" in ran.err) == (2, True)
+        assert (ran.status, f"is already running (process {program.pid})" in ran.err) == (2, True)
         assert denizen("moo", "group", "cycle-age", str(folder)).status == 0
         stats = denizen("moo", "group", "stats", str(folder)).out.splitlines()
         assert stats[1].split() == ["Ann", "0", "0", "0", "0", "0", "$0.0000", "0.0", "s"]

@@ -49,7 +49,7 @@ def test_deleting_is_asked_about(in_shell: InShell, denizen: Run, model: Model) 
     model.plays("Fine.")
     denizen("ask", "--session", "s", "hi")
     screen = in_shell("sessions rm s 2>err")
-    screen.expect("Delete s for good? [y/N]: ")
+    screen.expect("Delete s permanently? [y/N]: ")
     screen.enter("n")
     assert screen.end() == 130
     assert "hi" in denizen("sessions", "show", "s").out
@@ -59,4 +59,4 @@ def test_nothing_is_asked_that_nobody_sees(in_shell: InShell, denizen: Run, mode
     model.plays("Fine.")
     denizen("ask", "--session", "s", "hi")
     assert in_shell("sessions rm s >out 2>err").end() == 2
-    assert "say --yes" in (repo / "err").read_text()
+    assert "add --yes" in (repo / "err").read_text()

@@ -163,7 +163,7 @@ def test_rm_deletes_nothing_where_nobody_can_be_asked(denizen: Run, talked: str)
 @pytest.mark.parametrize(("answer", "status"), [("y", 0), ("n", 130)])
 def test_rm_asks_on_a_terminal(denizen: Run, on_terminal: OnTerminal, talked: str, answer: str, status: int) -> None:
     screen = on_terminal("sessions", "rm", talked)
-    screen.expect("Delete talk for good? [y/N]: ")
+    screen.expect("Delete talk permanently? [y/N]: ")
     screen.enter(answer)
     assert screen.end() == status
     assert (denizen("sessions", "show", talked).status == 0) == (answer == "n")

@@ -65,7 +65,7 @@ def test_a_session_may_change_between_the_two(denizen: Run, model: Model) -> Non
 def test_its_session_is_replayed_without_saying_it_again(denizen: Run, model: Model) -> None:
     model.plays(LOOKS, ANSWERS)
     denizen("ask", "--session", "s", "--actions", "shell", "hi")
-    assert denizen("replay", "s").out.endswith("1 as recorded, 0 different\n")
+    assert denizen("replay", "s").out.endswith("1 the same, 0 different\n")
 
 
 @pytest.mark.usefixtures("asks_about_writes")

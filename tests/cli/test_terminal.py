@@ -99,7 +99,7 @@ def test_text_that_died_is_withdrawn(on_terminal: OnTerminal, model: Model) -> N
     model.plays(dies("Half an answer"), "The whole answer.")
     screen = on_terminal("ask", "hi")
     screen.expect("Half an answer\n")
-    screen.expect("what was shown of this answer doesn't count")
+    screen.expect("the answer above was withdrawn")
     screen.expect("The whole answer.\n")
     assert screen.end() == 0
 

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from denizen.cli.host import JsonLines
+from denizen.cli.host import JsonHost
 from denizen.cli.terminal import Terminal
 from denizen.engine.callback_host import CallbackHost
 from denizen.events import RunEvent, ToolEnd
@@ -48,10 +48,10 @@ class TestTerminal(SUITE):
 
 
 @ABSENT
-class TestJsonLines(SUITE):
+class TestJsonHost(SUITE):
     @pytest.fixture
     def host(self, allowed: dict[str, bool]) -> TurnIO:
-        return JsonLines(**allowed)  # pyrefly: ignore[bad-argument-type]
+        return JsonHost(**allowed)  # pyrefly: ignore[bad-argument-type]
 
     unattended = host
 

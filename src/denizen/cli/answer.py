@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from denizen.cli.home import store
-from denizen.cli.host import JsonLines, describe, parse_answer
+from denizen.cli.host import JsonHost, describe, parse_answer
 from denizen.cli.options import MODEL, TERMINAL, WORKPLACE, CommandOptions, command_options
 from denizen.cli.output import write
 from denizen.cli.terminal import Terminal
@@ -29,23 +29,23 @@ Scope = Literal["once", "session", "always"]
 @click.command()
 @click.argument("name", metavar="SESSION")
 @click.argument("words", nargs=-1, metavar="[yes|no|TEXT…]")
-@click.option("--for-session", "scope", flag_value="session", help="Say yes to this very call for the whole session.")
+@click.option("--for-session", "scope", flag_value="session", help="Approve this exact call for the whole session.")
 @click.option(
-    "--always", "scope", flag_value="always", help="Say yes for ever: it becomes a rule of the configuration."
+    "--always", "scope", flag_value="always", help="Approve this call for good, by a rule in the configuration."
 )
 @command_options((MODEL, WORKPLACE, TERMINAL))
 def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: CommandOptions) -> int:
-    """Answer the question that a parked turn waits for, and go on with it.
+    """Answer the question of a parked turn, and continue the turn.
 
-    Anything but yes or no is said to the agent in place of running the call. Without an answer the question is shown.
-    The turn goes on as it began, in its folder, with its profile and model, unless an option names another.
+    Without an answer, the question is shown. Text other than yes or no goes to the agent, and the call isn't run. The
+    turn keeps the folder, profile and model that it began with, unless an option names others.
     """
     with options.host() as host, asyncio.Runner() as runner:
         entries = runner.run(store().read(name))
         request = _question(name, entries)
         said = " ".join(words)
         if not said.strip():
-            if isinstance(host, JsonLines):
+            if isinstance(host, JsonHost):
                 host.emit(TurnParked(session_key(name), request.call_id, request.question))
             else:
                 how = (
@@ -67,14 +67,14 @@ def answer(name: str, words: tuple[str, ...], scope: Scope | None, options: Comm
 
 
 async def _go_on(
-    name: str, given: AnswerEntry, options: CommandOptions, loaded: Loaded, host: Terminal | JsonLines
+    name: str, given: AnswerEntry, options: CommandOptions, loaded: Loaded, host: Terminal | JsonHost
 ) -> int:
     for text in loaded.notices:
         host.emit(Notice(text, "warning"))
     async with options.agent(loaded) as agent, opened(agent, name, host) as session:
         if _question(name, session.entries).call_id != given.call_id:
             raise SessionError(
-                f"Session {name} waits for another answer by now. Look again: denizen answer {shlex.quote(name)}"
+                f"Session {name} now waits for another answer. Look again: denizen answer {shlex.quote(name)}"
             )
         check_host(session.entries)
         await session.append(given)
@@ -85,5 +85,5 @@ def _question(name: str, entries: Sequence[AnyEntry]) -> Ask:
     """What the session waits for. Raises SessionError where that is nothing."""
     if parked := question_of(entries):
         return Ask(parked.call_id, parked.question, parked.name, parked.args)
-    hint = f" Its turn is unfinished; go on with it: denizen ask --session {shlex.quote(name)}"
-    raise SessionError(f"Session {name} waits for no answer.{hint if unfinished(entries) else ''}")
+    hint = f" Its turn is unfinished; continue it: denizen ask --session {shlex.quote(name)}"
+    raise SessionError(f"Session {name} isn't waiting for an answer.{hint if unfinished(entries) else ''}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from denizen.cli.attachments import compose, read_piped, unattached
-from denizen.cli.host import JsonLines
+from denizen.cli.host import JsonHost
 from denizen.cli.options import CommandOptions, command_options
 from denizen.cli.terminal import Terminal
 from denizen.cli.turns import STATUS, decide_folder, opened, run, turn_of
@@ -40,7 +40,7 @@ def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path 
     an unfinished turn.
 
     Standard output gets the reply alone (in a pipe, only once it is final), without control characters; everything else
-    goes to standard error. --json prints events, exact, in place of both.
+    goes to standard error. --json prints exact events instead of both.
     """
     with options.host() as host, asyncio.Runner() as runner:
         output = None
@@ -48,9 +48,9 @@ def ask(message: tuple[str, ...], images: tuple[Path, ...], output_schema: Path 
             try:
                 schema = json.loads(output_schema.read_bytes())
             except (OSError, ValueError) as error:
-                raise ConfigError(f"{output_schema} holds no JSON schema: {error}.") from error
+                raise ConfigError(f"{output_schema} isn't a JSON schema: {error}.") from error
             if not isinstance(schema, dict):
-                raise ConfigError(f"{output_schema} holds no JSON schema: that is an object.")
+                raise ConfigError(f"{output_schema} isn't a JSON schema: it must be an object.")
             output = OutputType(schema)
         loaded = decide_folder(options)
         piped = read_piped(sys.stdin)
@@ -67,7 +67,7 @@ async def _ask(
     said: UserMessage | None,
     options: CommandOptions,
     loaded: Loaded,
-    host: Terminal | JsonLines,
+    host: Terminal | JsonHost,
     output: OutputType | None,
 ) -> int:
     options = await options.with_session(loaded, begun=said is None)

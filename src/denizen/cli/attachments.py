@@ -12,7 +12,7 @@ from denizen.errors import ConfigError
 from denizen.messages import Document, Image, Text, UserPart, from_outside
 from denizen.text.documents import PDF, as_taken, attached_document, attached_picture, is_pdf, picture_type, read_pdf
 
-MOST_BYTES = 10_000_000
+MAX_ATTACHMENT_BYTES = 10_000_000
 """Bytes of one attachment."""
 
 _CHUNK = 1_000_000
@@ -67,7 +67,7 @@ def attachments(text: str, workspace: Path, images: Sequence[Path] = ()) -> list
 def unattached(text: str) -> list[str]:
     """Notices about mentions that look like paths and name no file."""
     names = dict.fromkeys(name for name, path in _mentioned(text) if path is None)
-    return [f"@{name} names no file: nothing is attached for it." for name in names if "/" in name or Path(name).suffix]
+    return [f"@{name} isn't a file: nothing is attached for it." for name in names if "/" in name or Path(name).suffix]
 
 
 def read_piped(stream: TextIO) -> bytes:
@@ -79,7 +79,9 @@ def read_piped(stream: TextIO) -> bytes:
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return b""
     data = b""
-    while len(data) <= MOST_BYTES and (more := os.read(stream.fileno(), _CHUNK)):  # Ctrl-C works between pieces
+    while len(data) <= MAX_ATTACHMENT_BYTES and (
+        more := os.read(stream.fileno(), _CHUNK)
+    ):  # Ctrl-C works between pieces
         data += more
     return _checked(data, "The piped input")
 
@@ -111,13 +113,13 @@ def _text(data: bytes, what: str, instead: str) -> str:
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return _checked(file.read(MOST_BYTES + 1), str(path))
+            return _checked(file.read(MAX_ATTACHMENT_BYTES + 1), str(path))
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror}.") from error
 
 
 def _checked(data: bytes, what: str) -> bytes:
-    if len(data) > MOST_BYTES:
-        most = f"{MOST_BYTES // 1_000_000} MB"
+    if len(data) > MAX_ATTACHMENT_BYTES:
+        most = f"{MAX_ATTACHMENT_BYTES // 1_000_000} MB"
         raise ConfigError(f"{what} is longer than {most}. Name a file, and let the agent read parts.")
     return data

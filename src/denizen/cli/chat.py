@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from denizen import __version__
-from denizen.cli.conversation import Conversation
+from denizen.cli.conversation import TerminalChat
 from denizen.cli.host import terminal_modes
 from denizen.cli.options import CommandOptions, command_options
 from denizen.cli.output import say, say_error
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Work = Coroutine[Any, Any, TurnStop | None]
 """It gives how the turn ended; None where there was none."""
 
-GOOD_ENDS = {"answered", "iteration_limit", None}
+CONTINUING_STOPS = {"answered", "iteration_limit", None}
 """How a turn ends, or a command that ran none, where the chat goes on with what was entered meanwhile."""
 
 
@@ -46,14 +46,14 @@ GOOD_ENDS = {"answered", "iteration_limit", None}
     metavar="[CHAT]",
     help="Talk in a chat of the running gateway (home).",
 )
-@click.option("--tui", is_flag=True, help="Use the whole screen: calls that open, a list of sessions, a status line.")
+@click.option("--tui", is_flag=True, help="Use the whole screen: calls that expand, a list of sessions, a status line.")
 @command_options()
 def chat(chat_name: str | None, *, tui: bool, options: CommandOptions) -> int:
     """Talk with the agent, message after message.
 
-    /help lists the commands. What you enter while the agent works is passed on to it. Ctrl-C stops the agent, not the
-    program, and brings back what it hadn't got, to be edited or sent. From a pipe every line is a message (a backslash
-    at its end joins the next one), and the exit status is the last turn's.
+    /help lists the commands. Messages that you enter while the agent works are passed on to it. Ctrl-C stops the agent,
+    not the program, and puts those that it hasn't received back at the prompt. From a pipe every line is a message (a
+    backslash at its end joins the next one), and the exit status is the last turn's.
     """
     if chat_name:
         from denizen.cli.gateway.talk import talk
@@ -65,7 +65,7 @@ def chat(chat_name: str | None, *, tui: bool, options: CommandOptions) -> int:
     at_terminal = sys.stdin.isatty()
     with asyncio.Runner() as runner:
         resumes = bool(options.session or options.continue_)
-        conversation = Conversation(run(runner, options.with_session(loaded, begun=False)), loaded, typed=at_terminal)
+        conversation = TerminalChat(run(runner, options.with_session(loaded, begun=False)), loaded, typed=at_terminal)
         try:
             if resumes:
                 run(runner, conversation.session())
@@ -81,42 +81,35 @@ def chat(chat_name: str | None, *, tui: bool, options: CommandOptions) -> int:
             runner.run(conversation.close())
 
 
-def _talk(runner: asyncio.Runner, conversation: Conversation) -> None:
+def _talk(runner: asyncio.Runner, conversation: TerminalChat) -> None:
     """With a person, who can type while the agent works where the terminal can show that."""
     from denizen.cli.editor import Editor
 
     ensure_home(conversation.agent.home)
     editor = Editor(conversation.agent.home / "history", [f"/{name}" for name in COMMANDS], SystemClock())
-    if _can_show_prompt(conversation.options):
+    options = conversation.options
+    piped = stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
+    # Where output can reach the screen past the prompt, as through a pipe, no prompt stays there.
+    if not (options.json or piped or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"):
+        from denizen.cli.live import LivePrompt
+
+        conversation.live = LivePrompt(editor, SystemClock(), quiet=options.quiet)
         with editor.holding():
-            run(runner, _talk_live(conversation, editor))
+            run(runner, _talk_at(conversation, conversation.live))
     else:
         with terminal_modes(sys.stdin, of=termios.NOFLSH):  # Ctrl-C throws nothing away that was typed
             _converse(runner, conversation, lambda: run(runner, _read(conversation, editor)))
 
 
-def _can_show_prompt(options: CommandOptions) -> bool:
-    """Whether nothing comes to the screen past the prompt, as what goes through a pipe does."""
-    piped = stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
-    return not (options.json or piped or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb")
-
-
-async def _read(conversation: Conversation, editor: "Editor") -> str | None:
+async def _read(conversation: TerminalChat, editor: "Editor") -> str | None:
     """The next message; it begins with what was said in vain."""
     if conversation.lines:
-        editor.draft = "\n".join(conversation.lines.unsaid)
-        conversation.lines.unsaid.clear()
+        editor.draft = "\n".join(conversation.lines.unsent)
+        conversation.lines.unsent.clear()
     return await editor.read()
 
 
-async def _talk_live(conversation: Conversation, editor: "Editor") -> None:
-    from denizen.cli.live import LivePrompt
-
-    conversation.live = LivePrompt(editor, SystemClock(), quiet=conversation.options.quiet)
-    await _talk_at(conversation, conversation.live)
-
-
-async def _talk_on_screen(conversation: Conversation, notices: tuple[str, ...]) -> None:
+async def _talk_on_screen(conversation: TerminalChat, notices: tuple[str, ...]) -> None:
     from denizen.cli.chat_screen import ChatScreen
 
     ensure_home(conversation.agent.home)
@@ -135,40 +128,40 @@ def _check_full_screen(options: CommandOptions) -> None:
     require_textual()
 
 
-async def _talk_at(conversation: Conversation, live: "LivePrompt | ChatScreen") -> None:
+async def _talk_at(conversation: TerminalChat, live: "LivePrompt | ChatScreen") -> None:
     if conversation.entries:
-        await _worked(conversation, live, conversation.reopen())
+        await _run_live(conversation, live, conversation.reopen())
     while not conversation.over:
         text = conversation.commands.pop(0) if conversation.commands else await live.read()
         if text is None:
             break
         if text.strip():
-            await _worked(conversation, live, respond(conversation, text), text)
+            await _run_live(conversation, live, respond(conversation, text), text)
 
 
-async def _worked(conversation: Conversation, live: "LivePrompt | ChatScreen", work: Work, text: str = "") -> None:
+async def _run_live(conversation: TerminalChat, live: "LivePrompt | ChatScreen", work: Work, text: str = "") -> None:
     """Do that at the prompt. Without a good end, what was said in vain is the person's again, also the `text`."""
     before = len(conversation.entries)
-    if await live.run(_done(work), "cancelled") not in GOOD_ENDS:
-        live.bring_back(_unsaid(conversation, before, text))
+    if await live.run(_done(work), "cancelled") not in CONTINUING_STOPS:
+        live.restore_unsent(_unsent_text(conversation, before, text))
 
 
-def _unsaid(conversation: Conversation, before: int, text: str) -> list[str]:
+def _unsent_text(conversation: TerminalChat, before: int, text: str) -> list[str]:
     """The text that was to begin a turn, where no new entry holds it."""
     said = any(isinstance(entry, UserEntry) for entry in conversation.entries[before:])
     return [] if said or is_command(text) else [text]
 
 
-def _converse(runner: asyncio.Runner, conversation: Conversation, read: Callable[[], str | None]) -> int:
-    end = _tried(runner, conversation, conversation.reopen())
+def _converse(runner: asyncio.Runner, conversation: TerminalChat, read: Callable[[], str | None]) -> int:
+    end = _run_plain(runner, conversation, conversation.reopen())
     commands = conversation.commands
     while not conversation.over and (text := commands.pop(0) if commands else read()) is not None:
         if text.strip():
-            end = _tried(runner, conversation, respond(conversation, text), text) or end
+            end = _run_plain(runner, conversation, respond(conversation, text), text) or end
     return STATUS[end or "answered"]
 
 
-def _tried(runner: asyncio.Runner, conversation: Conversation, work: Work, text: str = "") -> TurnStop | None:
+def _run_plain(runner: asyncio.Runner, conversation: TerminalChat, work: Work, text: str = "") -> TurnStop | None:
     """How it ended, also where it was cancelled: the conversation goes on."""
     before = len(conversation.entries)
     try:
@@ -176,7 +169,9 @@ def _tried(runner: asyncio.Runner, conversation: Conversation, work: Work, text:
     except KeyboardInterrupt:
         end = "cancelled"
     if lines := conversation.lines:
-        lines.bring_back([] if end in GOOD_ENDS else [*_unsaid(conversation, before, text), *lines.rest()])
+        lines.restore_unsent(
+            [] if end in CONTINUING_STOPS else [*_unsent_text(conversation, before, text), *lines.take_typed()]
+        )
     return end
 
 
@@ -199,7 +194,7 @@ def _piped() -> str | None:
     return "\n".join(lines) if lines else None
 
 
-def _greet(conversation: Conversation, notices: tuple[str, ...]) -> None:
+def _greet(conversation: TerminalChat, notices: tuple[str, ...]) -> None:
     options, agent = conversation.options, conversation.agent
     if not (options.quiet or options.json):
         about = (

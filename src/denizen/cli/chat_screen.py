@@ -9,15 +9,15 @@ from typing import Any, Self, TextIO, TypeVar
 
 from denizen.actions.shell.format import names_written
 from denizen.actions.shell.reply import read_reply
-from denizen.cli.conversation import Conversation
+from denizen.cli.conversation import TerminalChat
 from denizen.cli.editor import History
-from denizen.cli.event_words import in_short, outcome, remarks, summary
+from denizen.cli.event_words import call_summary, event_lines, summary, tool_ending
 from denizen.cli.host import Host, coloured_diff
-from denizen.cli.live import PAUSE, joined, unless_stopped
+from denizen.cli.live import TYPING_PAUSE_S, join_lines, result_or_stopped
 from denizen.cli.markdown import PARSER
 from denizen.cli.output import say
 from denizen.cli.progress import with_seconds
-from denizen.cli.terminal import TAIL
+from denizen.cli.terminal import MAX_THOUGHT_CHARS
 from denizen.cli.text import cut_before, one_line, printable, shorten
 from denizen.entries import AnyEntry, AssistantEntry, UserEntry
 from denizen.events import (
@@ -41,10 +41,10 @@ from denizen.sessions import short_name
 from denizen.tui.chat_app import ChatApp
 from denizen.worlds.commands import usage_of
 
-LINES, CHARACTERS = 500, 50_000
+MAX_LINES, MAX_CHARS = 500, 50_000
 """Of a tool's output, at most."""
 
-EARLIER = 40
+MAX_EARLIER_ENTRIES = 40
 """Entries of a session that is gone on with."""
 
 _Result = TypeVar("_Result")
@@ -56,7 +56,7 @@ class ChatScreen:
     It does what `LivePrompt` does at the bottom of a terminal; what is `queued` waits for the next model call.
     """
 
-    def __init__(self, conversation: Conversation, words: Sequence[str]) -> None:
+    def __init__(self, conversation: TerminalChat, words: Sequence[str]) -> None:
         self.queued: list[str] = []
         self._conversation = conversation
         self._clock = conversation.agent.clock
@@ -149,16 +149,16 @@ class ChatScreen:
         task = self._work = asyncio.create_task(work)
         self._stopped = False
         try:
-            return await unless_stopped(task, lambda: self._stopped, stopped)
+            return await result_or_stopped(task, lambda: self._stopped, stopped)
         finally:
             self._work = None
             self.clear()
             self.show_status()
 
-    def bring_back(self, unsaid: Sequence[str]) -> None:
+    def restore_unsent(self, unsent: Sequence[str]) -> None:
         """Put that, and what is queued, before what is typed."""
         if self.app.is_running:
-            self.app.prompt.put(joined(*unsaid, *self.queued, self.app.prompt.text))
+            self.app.prompt.put(join_lines(*unsent, *self.queued, self.app.prompt.text))
         self.queued.clear()
         self._draw()
 
@@ -175,8 +175,8 @@ class ChatScreen:
     async def ask(self, question: str, prompt: str) -> str | None:
         """What the person answers; None for Ctrl-D. What they were typing is put aside, once they pause."""
         async with self._one_question:
-            while self.app.prompt.text and (left := self._pressed + PAUSE - self._clock.monotonic()) > 0:
-                self.show("a question comes when you pause", self._clock.monotonic())
+            while self.app.prompt.text and (left := self._pressed + TYPING_PAUSE_S - self._clock.monotonic()) > 0:
+                self.show("a question will appear when you pause", self._clock.monotonic())
                 await self._clock.sleep(left)
             self.app.print(f"\n{question}")
             await self.app.begin_question()
@@ -217,7 +217,7 @@ class ChatScreen:
 
     def show_earlier(self, entries: Sequence[AnyEntry]) -> None:
         """Show what was said last in a session."""
-        for entry in entries[-EARLIER:]:
+        for entry in entries[-MAX_EARLIER_ENTRIES:]:
             match entry:
                 case UserEntry(message=message):
                     words = next((part.text for part in message.content if isinstance(part, Text)), "[image]")
@@ -251,7 +251,7 @@ class ChatScreen:
 class ScreenHost(Host):
     """Shows one turn on the screen as it happens."""
 
-    def __init__(self, screen: ChatScreen, conversation: Conversation) -> None:
+    def __init__(self, screen: ChatScreen, conversation: TerminalChat) -> None:
         options = conversation.options
         super().__init__(screen, yes=options.yes, refuse=options.non_interactive, commands=conversation.commands)
         self._screen = screen
@@ -290,7 +290,7 @@ class ScreenHost(Host):
                 self._screen.app.stream(printable(delta))
             case LlmStream(event=ThinkingDelta(delta=delta)):
                 self._thought += printable(delta)
-                self._show(f"… {self._thought[-TAIL:]}")
+                self._show(f"… {self._thought[-MAX_THOUGHT_CHARS:]}")
             case LlmStream(event=ThinkingEnd()):
                 self._end_thoughts()
             case LlmEnd(message=message):
@@ -302,7 +302,7 @@ class ScreenHost(Host):
                 self._screen.show_status(message.usage.context)
             case ToolStart():
                 name = self._names.get(event.tool_call_id, event.tool_name)
-                self._running[event.tool_call_id] = in_short(name, event.args)
+                self._running[event.tool_call_id] = call_summary(name, event.args)
                 self._show(f"… {self._running[event.tool_call_id]}")
             case ToolUpdate(text=text) if event.tool_call_id in self._running:
                 self._show(f"… {self._running[event.tool_call_id]} │ {''.join(text.splitlines()[-1:])}")
@@ -314,7 +314,7 @@ class ScreenHost(Host):
             case Done(result=result):
                 self._result = result
             case _:
-                for line, colour, always in remarks(event, asked=self._model, in_chat=True):
+                for line, colour, always in event_lines(event, asked=self._model, in_chat=True):
                     self._line(line, colour, always=always)
                 if isinstance(event, Retry):
                     self._model = event.model
@@ -327,14 +327,14 @@ class ScreenHost(Host):
 
     def _tool_end(self, event: ToolEnd) -> None:
         what = self._running.pop(event.tool_call_id, event.tool_name)
-        ending, output = outcome(event)
+        ending, output = tool_ending(event)
         edits = ToolResult("", "", [], details=event.details).edits
         lines = [(line, "white") for line in printable(event.for_user or "").splitlines()]
         for each in edits:
             lines += coloured_diff(printable(str(each["diff"])))
         if not edits:
             whole = printable(output).strip("\n")
-            shown = shorten(whole, lines=LINES, characters=CHARACTERS, how="the session has them")
+            shown = shorten(whole, lines=MAX_LINES, characters=MAX_CHARS, how="the session has them")
             lines += [(line, "bright_black") for line in shown.splitlines()]
         sign = "✗" if event.is_error else "✓"
         opened = bool(edits or event.for_user)

@@ -64,13 +64,13 @@ def list_checkpoints(workspace: Path | None, everything: bool, as_json: bool) ->
         click.echo("There are no checkpoints of this folder yet.", err=True)
 
 
-@checkpoints.command(short_help="Keep the files as they are, under a label.")
+@checkpoints.command(short_help="Save the files as they are now, under a label.")
 @click.argument("label")
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @workspace_option
 @_json
 def create(label: str, paths: tuple[str, ...], workspace: Path | None, as_json: bool) -> None:
-    """Keep the files as they are, under a label; print the checkpoint's id.
+    """Save the files as they are now, under a label; print the checkpoint's id.
 
     With paths, restoring it touches only these.
     """
@@ -78,7 +78,7 @@ def create(label: str, paths: tuple[str, ...], workspace: Path | None, as_json: 
     name = asyncio.run(shadow.snapshot(label, [Path.cwd() / path for path in paths]))
     made = asyncio.run(shadow.find(name))
     if made.left_out:
-        click.echo(f"Left out, because they can't be kept: {printable(named(made.left_out))}.", err=True)
+        click.echo(f"Left out, because they can't be saved: {printable(named(made.left_out))}.", err=True)
     if as_json:
         write_json(_details(made, ()))
     else:
@@ -110,17 +110,17 @@ def diff(checkpoint: str, other: str, names: bool, workspace: Path | None, as_js
 
 @checkpoints.command(short_help="Restore the files of a checkpoint.")
 @click.argument("checkpoint")
-@click.option("--force", is_flag=True, help="Also over what was changed since the latest checkpoint.")
+@click.option("--force", is_flag=True, help="Overwrite changes made since the latest checkpoint, too.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@click.option("--session", default="", metavar="NAME", help="Also take the session that made it back to then.")
+@click.option("--session", default="", metavar="NAME", help="Also return the session that made it to that point.")
 @workspace_option
 @_json
 def restore(checkpoint: str, *, force: bool, yes: bool, session: str, workspace: Path | None, as_json: bool) -> None:
     """Restore the files of a checkpoint; print the id of a new one, of the files as they were until now.
 
-    Files made since are removed, deleted ones brought back; restoring the printed id undoes it. What was changed since
-    the latest checkpoint, by hand, is not overwritten without --force. With --session the conversation goes back
-    together with the files; /redo in a chat takes both forward again.
+    Files created since are removed, deleted ones restored; restoring the printed id undoes it. Changes that you made
+    since the latest checkpoint aren't overwritten without --force. With --session the conversation returns together
+    with the files; /redo in a chat takes both forward again.
     """
     shadow = _shadow(workspace)
     would = asyncio.run(shadow.preview(checkpoint))

@@ -25,7 +25,7 @@ def config() -> None:
 
 @config.command()
 def path() -> None:
-    """Print where the settings are, whether the file exists or not."""
+    """Print the path of denizen.toml, even if it doesn't exist."""
     write(f"{home() / 'denizen.toml'}\n")
 
 
@@ -40,11 +40,11 @@ def init() -> None:
     write(f"{file}\n")
 
 
-@config.command(short_help="Read the settings, and say what is wrong.")
+@config.command(short_help="Check the settings.")
 @click.option("--config", "file", type=click.Path(path_type=Path), help="Check this file in place of the home's.")
 @workspace_option
 def check(file: Path | None, workspace: Path | None) -> None:
-    """Read the settings as a turn would, and say what they come to, or what is wrong.
+    """Read the settings as a turn would, and show the result, or what is wrong.
 
     The exit status is 2 if something is wrong.
     """
@@ -52,7 +52,7 @@ def check(file: Path | None, workspace: Path | None) -> None:
 
     loaded = load(file, workspace=workspace)
     agent = Agent(loaded.config, environ=loaded.environ)
-    missing = [f"nothing: {home() / 'denizen.toml'} doesn't exist, the defaults hold"]
+    missing = [f"nothing: {home() / 'denizen.toml'} doesn't exist, so the defaults apply"]
     found = {
         "read": loaded.sources or missing,
         "model": [f"{agent.model.name} ({why_in_use(loaded, agent.model.name)})"],
@@ -74,7 +74,7 @@ def trust_place(place: Path, refused: bool, yes: bool) -> None:
     Settings and skills can change what the agent may do, or run; so they are read only in folders that you trust. If
     its denizen.toml changes later, you are asked again.
 
-    A change of AGENTS.md, MEMORY.md and the like that a command made counts once you accept it; you see it first.
+    A change that a command made to AGENTS.md, MEMORY.md and the like takes effect once you accept it; you see it first.
     """
     if place.is_dir():
         trust(home(), place, trusted=not refused)
@@ -85,7 +85,7 @@ def trust_place(place: Path, refused: bool, yes: bool) -> None:
         raise click.UsageError(f"{place} isn't a folder, nor a file with a change to accept.")
     accept_change(f"Accept {path} as it is now?", difference, yes=yes)
     files.accept(path)
-    click.echo(f"{printable(str(path))} counts as it is now.", err=True)
+    click.echo(f"{printable(str(path))} is accepted as it is now.", err=True)
 
 
 _SHELLS = {
@@ -104,11 +104,11 @@ _SHELLS = {
 
 @click.command()
 @click.argument("shell", type=click.Choice([*_SHELLS]), required=False)
-@click.option("--print", "prints", is_flag=True, help="Print the script, and install nothing.")
+@click.option("--print", "prints", is_flag=True, help="Print the script instead of installing it.")
 def completion(shell: str | None, prints: bool) -> None:
-    """Let Tab complete commands and options in your shell: bash, fish or zsh; without a name, the one in $SHELL.
+    """Install Tab completion for bash, fish or zsh (default: the shell in $SHELL).
 
-    Writes a file where the shell looks for it, and says where.
+    Writes a file where the shell looks for completions, and prints its path.
     """
     from click.shell_completion import get_completion_class
 

@@ -19,13 +19,13 @@ from denizen.worlds.assemble import Agent
 
 @click.command()
 @click.argument("session")
-@click.option("--full", is_flag=True, help="The whole texts.")
+@click.option("--full", is_flag=True, help="Print the whole texts.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line for each part, with its text.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Read this file instead.")
 def context(session: str, full: bool, as_json: bool, config: Path | None) -> None:
     """Show what the next model call of SESSION would contain, part by part, with sizes.
 
-    Nothing is asked and nothing is changed; the session may be in use. Tokens are an estimate.
+    No model is called and nothing changes; the session may be in use. Token counts are estimates.
     """
     entries = asyncio.run(store().read(session))
     parts = asyncio.run(_parts(entries, config))
@@ -50,7 +50,7 @@ def context(session: str, full: bool, as_json: bool, config: Path | None) -> Non
             right=("characters", "tokens"),
         )
     if question := question_of(entries):
-        click.secho(printable(f"It waits for an answer first: {question.question}"), fg="yellow", err=True)
+        click.secho(printable(f"The session waits for an answer first: {question.question}"), fg="yellow", err=True)
 
 
 async def _parts(entries: Sequence[AnyEntry], config: Path | None) -> list[RequestPart]:

@@ -28,11 +28,11 @@ from denizen.worlds.server_prompts import prompt_said
 if TYPE_CHECKING:
     from denizen.cli.live import LivePrompt
 
-LONGEST = 240
+MAX_LINE_CELLS = 240
 """Cells of what was said last, as it is shown."""
 
 
-class Conversation:
+class TerminalChat:
     """An agent and one of its sessions, each of which can be changed for another.
 
     A session is made with its first message. `typed`: a person types, also while the agent works, which hears that with
@@ -138,7 +138,7 @@ class Conversation:
             try:
                 parts = await self._composed(text)
             except ConfigError as why:
-                host.emit(Notice(f"Nothing is attached: {why}", "warning"))
+                host.emit(Notice(f"Not attached: {why}", "warning"))
             for notice in unattached(text):
                 host.emit(Notice(notice, "warning"))
             said.append(UserMessage(parts))
@@ -150,12 +150,12 @@ class Conversation:
             self.screen.show_earlier(self.entries)
         elif not (self.options.quiet or self.options.json):
             for line in _last_said(self.entries):
-                say(cut(f"  {line}", min(error_width() - 1, LONGEST)), dim=True)
+                say(cut(f"  {line}", min(error_width() - 1, MAX_LINE_CELLS)), dim=True)
         if question_of(self.entries):
             return await self.go_on()
         if unfinished(self.entries):
             with self.host() as host:
-                host.emit(Notice("The last turn was left unfinished: /continue goes on with it.", "warning"))
+                host.emit(Notice("The last turn is unfinished: /continue resumes it.", "warning"))
         return None
 
     async def _leave(self) -> None:

@@ -29,17 +29,17 @@ from denizen.tools.web_search import chosen_search
 from denizen.trusted.environment import editable_install_warning
 from denizen.trusted.programs import find_program
 
-_LITTLE_SPACE, _NO_SPACE = 500_000_000, 20_000_000  # bytes
+_LOW_SPACE_BYTES, _NO_SPACE_BYTES = 500_000_000, 20_000_000  # bytes
 _INDENT = 16
 _SIGNS = {"fine": ("✓", "green"), "improvable": ("!", "yellow"), "broken": ("✗", "red")}
 
 _LANGUAGE_MODEL = (
-    "It is rules, not a language model, and answers little. For one, set a key like ANTHROPIC_API_KEY in the "
+    "This is rules, not a language model, and answers little. To use one, set a key like ANTHROPIC_API_KEY in the "
     "environment or in .env in the home (`denizen models` names others), or start a server like ollama here."
 )
 _TIMEOUTS = (
     f"{CONNECT_TIMEOUT_S:g} s for a connection, {STREAM_SILENCE_S:g} s for the first and every further byte "
-    f"of an answer ({ANSWER_SILENCE_S:g} s where it comes whole); a server that sends none is not asked again"
+    f"of an answer ({ANSWER_SILENCE_S:g} s where it comes whole); a server that sends nothing isn't asked again"
 )
 _ANY = {"llamacpp"}
 """Servers that answer to every model's name."""
@@ -69,7 +69,7 @@ def doctor() -> int:
         broken = broken or check.state == "broken"
     good, bad = (
         'Denizen can be used: denizen ask "List the files"',
-        "Denizen can't be used before what is marked ✗ is fixed.",
+        "Fix what is marked ✗ before you use Denizen.",
     )
     write(f"\n{bad if broken else good}\n")
     return int(broken)
@@ -92,7 +92,7 @@ def _checks() -> Iterator[Check]:
         yield Check("fine", "configuration", read or "the defaults (`denizen config init` makes a file to change them)")
         for text in loaded.notices:
             yield Check("improvable", "configuration", text)
-        yield Check("fine", "workspace", f"{loaded.config.workspace}, where the agent works when it is started here")
+        yield Check("fine", "workspace", f"{loaded.config.workspace}, where the agent works if started here")
     yield from _models(loaded)
     sandbox = choose_sandbox(loaded.config.sandbox, environ=loaded.environ, home=home())
     state = "improvable" if sandbox.advice else "fine"
@@ -100,27 +100,31 @@ def _checks() -> Iterator[Check]:
     if found := editable_install_warning(places(loaded.config)[1].resolve()):
         yield Check("improvable", "installation", found)
     yield _web_search(loaded)
-    yield _program("git", "Install git: without it there is no history to look at.")
+    yield _program("git", "Install git: without it, there is no history to read.")
     yield _program("rg", "Install ripgrep: without it, searching a large folder is slower.")
 
 
 def _home(folder: Path) -> Iterator[Check]:
     there = next(place for place in (folder, *folder.parents) if place.exists())
     if not there.is_dir():
-        found = f"{folder} can't be made: {there} is a file."
-        yield Check("broken", "home", found, "Set DENIZEN_HOME to another place.")
+        found = f"{folder} can't be created: {there} is a file."
+        yield Check("broken", "home", found, "Set DENIZEN_HOME to another path.")
         return
     if not os.access(there, os.R_OK | os.W_OK | os.X_OK):
-        yield Check("broken", "home", f"{there} can't be written.", "Make it yours, or set DENIZEN_HOME.")
+        yield Check(
+            "broken", "home", f"{there} can't be written.", "Change its owner or permissions, or set DENIZEN_HOME."
+        )
     elif there != folder:
-        yield Check("fine", "home", f"{folder}, which is made when something is to be kept")
+        yield Check("fine", "home", f"{folder} (will be created when first needed)")
     elif folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         yield Check("improvable", "home", f"{folder} is open to other users.", f"Close it: chmod 700 {folder}")
     else:
-        yield Check("fine", "home", f"{folder}, for you alone")
+        yield Check("fine", "home", f"{folder}, accessible to you alone")
     free = shutil.disk_usage(there).free
-    state = "fine" if free > _LITTLE_SPACE else "improvable" if free > _NO_SPACE else "broken"
-    yield Check(state, "disk", f"{free / 1e9:.1f} GB free", "" if state == "fine" else "Make room: sessions grow.")
+    state = "fine" if free > _LOW_SPACE_BYTES else "improvable" if free > _NO_SPACE_BYTES else "broken"
+    yield Check(
+        state, "disk", f"{free / 1e9:.1f} GB free", "" if state == "fine" else "Free some space: sessions grow."
+    )
 
 
 def _web_search(loaded: Loaded) -> Check:
@@ -149,11 +153,11 @@ def _models(loaded: Loaded) -> Iterator[Check]:
     here = {access.provider.name: access.base_url for access in accesses if access.provider.local}
     served = {url: served_models(url) for url in here.values()}
     servers = [f"{name} at {without_secrets(url)}" for name, url in here.items() if served[url]]
-    yield Check("fine", "local servers", ", ".join(servers) or f"none of {', '.join(here)} answers")
+    yield Check("fine", "local servers", ", ".join(servers) or f"none ({', '.join(here)} were tried)")
     try:
         name = open_model(config, environ=environ, clock=SystemClock()).name
     except ConfigError as error:
-        yield Check("broken", "model", str(error), "Or name another one: `denizen models` shows which can be used.")
+        yield Check("broken", "model", str(error), "Or choose another: `denizen models` lists those that can be used.")
         return
     in_use = f"{name} ({why_in_use(loaded, name)})"
     if name == "offline":
@@ -173,8 +177,8 @@ def _local_trouble(subject: str, name: str, loaded: Loaded, served: Mapping[str,
         return None
     models = served.get(access.base_url, ())
     if not models and is_listening(access.base_url):
-        found = f"{name}: the server at {access.address} doesn't say what it has."
-        return Check("improvable", subject, found, "It may want a key first: `denizen ask` shows whether it answers.")
+        found = f"{name}: the server at {access.address} doesn't list its models."
+        return Check("improvable", subject, found, "It may need a key first; `denizen ask` shows whether it answers.")
     if not models:
         state = "improvable" if loaded.config.fallback_models else "broken"
         found = f"{name}: no server answers at {access.address}."
@@ -182,4 +186,4 @@ def _local_trouble(subject: str, name: str, loaded: Loaded, served: Mapping[str,
     if access.provider.name in _ANY or not model or {model, f"{model}:latest"} & {*models}:
         return None
     found = f"{name}: the server at {access.address} doesn't have it."
-    return Check("improvable", subject, found, f"Get it there, or name one that it has: {', '.join(models[:5])}.")
+    return Check("improvable", subject, found, f"Pull it there, or use one that it has: {', '.join(models[:5])}.")

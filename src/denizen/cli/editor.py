@@ -20,7 +20,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 
 from denizen.runtime.clock import Clock
 
-MEANT_FOR_THE_TURN = 1.0
+IGNORE_CTRL_C_S = 1.0
 """Seconds in which Ctrl-C doesn't clear what came back from a turn: who stops one often presses it twice."""
 
 _TYPING = has_focus(DEFAULT_BUFFER)
@@ -73,7 +73,7 @@ class Editor:
             try:
                 return await self._read()
             except _Interrupted:
-                click.secho("  Ctrl-C again leaves.", dim=True, err=True)
+                click.secho("  Press Ctrl-C again to leave.", dim=True, err=True)
                 return await self._read()
         return None
 
@@ -124,7 +124,7 @@ class Editor:
         """What is cleared can be had again from the history; what has only just come back isn't."""
         text = event.current_buffer.text
         draft, since = self._given
-        if text == draft and text and self._clock.monotonic() - since < MEANT_FOR_THE_TURN:
+        if text == draft and text and self._clock.monotonic() - since < IGNORE_CTRL_C_S:
             return
         if text:
             event.current_buffer.append_to_history()

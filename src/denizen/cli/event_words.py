@@ -19,7 +19,7 @@ _SUBJECTS = (
 """Arguments that say best what a call is about."""
 
 
-def in_short(name: str, args: dict[str, Any]) -> str:
+def call_summary(name: str, args: dict[str, Any]) -> str:
     """A call in one short line, the tool and what it is about: `grep TODO in src`."""
     about = next((str(args[key]) for key in _SUBJECTS if args.get(key)), "")
     if "patch" in args:
@@ -31,7 +31,7 @@ def in_short(name: str, args: dict[str, Any]) -> str:
     return cut(one_line(f"{name} {args.get('action', args.get('what', ''))} {about}"), 120)
 
 
-def outcome(event: ToolEnd) -> tuple[str, str]:
+def tool_ending(event: ToolEnd) -> tuple[str, str]:
     """How long a tool took and why it failed, ` · 12 ms: exit code 1`, and its output without what this says."""
     output, reason = event.text, ""
     *_, code = [None, *_EXIT_CODE.finditer(output)]
@@ -43,7 +43,7 @@ def outcome(event: ToolEnd) -> tuple[str, str]:
     return f" · {duration(event.duration_ms / 1000)}{reason}", output
 
 
-def remarks(event: RunEvent, *, asked: str, in_chat: bool) -> list[tuple[str, str, bool]]:
+def event_lines(event: RunEvent, *, asked: str, in_chat: bool) -> list[tuple[str, str, bool]]:
     """What to say of an event beside the conversation: lines, each with its colour, and whether quiet screens say it.
 
     `asked` is the model that was asked last.

@@ -21,13 +21,13 @@ from denizen.worlds.assemble import FORMATS, Agent
 from denizen.worlds.world import worlds
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-_MOST_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 
 
 @click.command("friction")
 @click.option("--session", "names", multiple=True, metavar="NAME", help="Only this session; may be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, with every detail.")
-@click.option("--accept", multiple=True, metavar="TOOL.ARGUMENT", help="Take this proposal; may be repeated.")
+@click.option("--accept", multiple=True, metavar="TOOL.ARGUMENT", help="Accept this proposal; may be repeated.")
 def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]) -> None:
     """Show where tools cost more than they should, as transcripts show it: calls that were repeated, misused, refused,
     corrected, cut off or worked around. Where another default would have saved calls, it is proposed: accept it, and
@@ -38,7 +38,7 @@ def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]
         by_name = {proposal.name: proposal for proposal in proposed}
         unknown = next((name for name in accept if name not in by_name), None)
         if unknown is not None:
-            raise click.UsageError(f"{unknown} is not proposed; proposed is: {', '.join(by_name) or 'nothing'}.")
+            raise click.UsageError(f"{unknown} isn't proposed; proposals: {', '.join(by_name) or 'none'}.")
         for name in accept:
             _take(by_name[name])
     elif as_json:
@@ -56,7 +56,7 @@ def show_friction(names: tuple[str, ...], as_json: bool, accept: tuple[str, ...]
             if confirm(f"Set {each.name} = {to_toml(each.value)}?"):
                 _take(each)
     else:
-        click.echo("No tool was called yet.", err=True)
+        click.echo("No tools have been called yet.", err=True)
 
 
 def _found(names: Sequence[str]) -> tuple[list[Friction], list[Proposal]]:
@@ -92,7 +92,7 @@ def _report(found: Sequence[Friction]) -> None:
         examples = [
             one_line(f"{count}x {kind.replace('_', ' ')}: {what}")
             for kind in KINDS
-            for what, count in each.of[kind].most_common(_MOST_EXAMPLES)
+            for what, count in each.of[kind].most_common(_MAX_EXAMPLES)
         ]
         if examples:
             write(f"\n{each.tool}\n" + "".join(f"  {line}\n" for line in examples))

@@ -21,7 +21,7 @@ KEY_BEFORE_NAME = str(SessionKey("-")).removesuffix("-")
 workspace_option = click.option(
     "--workspace",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The folder to work in. Otherwise: this git repository, else the agent's own folder.",
+    help="The folder to work in (default: this git repository, else the agent's own folder).",
 )
 
 

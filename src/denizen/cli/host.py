@@ -24,7 +24,7 @@ QUOTATION_CHOICES = "y yes · n no · or say what to do instead"
 
 _IN_DIFF = {"old", "new", "content", "patch"}
 _DIFF_COLOURS = {"+": "green", "-": "red"}
-_MOST = 65536
+_READ_BYTES = 65536
 
 
 class Asker(Protocol):
@@ -97,7 +97,7 @@ class Host(NoControls):
         return Parked() if words is None else parse_answer(request, words)
 
 
-class JsonLines(Host):
+class JsonHost(Host):
     """The host of `--json`: every event on standard output, the last of them `done`, whatever happens.
 
     Text is exact here: JSON escapes what could harm a terminal.
@@ -161,12 +161,12 @@ def parse_answer(request: Ask, words: str) -> Answer:
 class TerminalLines:
     """The terminal's lines, read without blocking the event loop. It must be in its usual mode: a line on Enter.
 
-    Slash commands that are entered meanwhile go into `commands`; `unsaid` is what the next prompt is to begin with.
+    Slash commands that are entered meanwhile go into `commands`; `unsent` is what the next prompt is to begin with.
     """
 
     def __init__(self, stream: TextIO, screen: TextIO) -> None:
         self.commands: list[str] = []
-        self.unsaid: list[str] = []
+        self.unsent: list[str] = []
         self._stream = stream
         self._screen = screen
         self._entered: list[str] = []
@@ -178,18 +178,18 @@ class TerminalLines:
         self._entered.clear()
         return entered
 
-    def rest(self) -> Sequence[str]:
+    def take_typed(self) -> Sequence[str]:
         """What was typed and not looked at, also a line that isn't entered yet."""
         with terminal_modes(self._stream, without=termios.ICANON):
-            while self._ready() and (typed := os.read(self._stream.fileno(), _MOST)):
+            while self._ready() and (typed := os.read(self._stream.fileno(), _READ_BYTES)):
                 self._entered += filter(None, map(str.strip, typed.decode(errors="replace").split("\n")))
         rest = [*self._entered]
         self._entered.clear()
         return rest
 
-    def bring_back(self, unsaid: Sequence[str]) -> None:
+    def restore_unsent(self, unsent: Sequence[str]) -> None:
         """End a turn: that, and what was entered before a question and not looked at since, is the person's again."""
-        self.unsaid += [*unsaid, *self._entered]
+        self.unsent += [*unsent, *self._entered]
         self._entered.clear()
 
     async def ask(self, question: str, prompt: str) -> str | None:

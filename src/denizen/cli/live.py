@@ -22,22 +22,22 @@ from denizen.cli.progress import with_seconds
 from denizen.cli.text import cut, cut_before, one_line, printable, shorten, wrapped
 from denizen.runtime.clock import Clock
 
-PAUSE = 1.0
+TYPING_PAUSE_S = 1.0
 """Seconds without a key after which a question may come between a person and what they are typing."""
 
-BETWEEN_DRAWINGS = 0.05
+REDRAW_INTERVAL_S = 0.05
 """Seconds: what streams in smaller pieces is drawn together."""
 
-LONGEST = 1000
+MAX_SHOWN_CHARS = 1000
 """Characters that are shown of a message."""
 
-SHOWN_LINES = 12
+MAX_SHOWN_LINES = 12
 """Lines of it, once the agent has it."""
 
 _Result = TypeVar("_Result")
 
 
-async def unless_stopped(work: asyncio.Task[_Result], was_stopped: Callable[[], bool], stopped: _Result) -> _Result:
+async def result_or_stopped(work: asyncio.Task[_Result], was_stopped: Callable[[], bool], stopped: _Result) -> _Result:
     """What the work comes to; `stopped` where the person stopped it, and not where who waits for it is cancelled."""
     try:
         result = await work
@@ -104,7 +104,7 @@ class LivePrompt:
         self._buffer.on_text_changed += self._note_time
         above = Window(FormattedTextControl(self._rows), wrap_lines=True, dont_extend_height=True)
         shown = ConditionalContainer(above, Condition(self._has_rows))
-        self._prompt.app.min_redraw_interval = BETWEEN_DRAWINGS
+        self._prompt.app.min_redraw_interval = REDRAW_INTERVAL_S
         self._prompt.app.before_render += self._write
         self._prompt.app.after_render += self._note_drawn
         self._prompt.layout.container = HSplit([shown, self._prompt.layout.container])
@@ -120,7 +120,7 @@ class LivePrompt:
         async with self._typing() as typing:
             typing.add_done_callback(lambda _: task.cancel())  # who can't see it and stop it doesn't let it run
             with self._printing_above():
-                return await unless_stopped(task, lambda: self._stopped, stopped)
+                return await result_or_stopped(task, lambda: self._stopped, stopped)
 
     @contextlib.asynccontextmanager
     async def _typing(self) -> AsyncGenerator[asyncio.Task[str]]:
@@ -142,9 +142,9 @@ class LivePrompt:
                 if self._buffer.working_index != shown:
                     self._buffer.append_to_history()
 
-    def bring_back(self, unsaid: Sequence[str]) -> None:
+    def restore_unsent(self, unsent: Sequence[str]) -> None:
         """Make that, and what is queued, the beginning of the next prompt."""
-        self._editor.draft = joined(*unsaid, *self.queued, self._editor.draft)
+        self._editor.draft = join_lines(*unsent, *self.queued, self._editor.draft)
         self.queued.clear()
 
     def show(self, text: str, since: float) -> None:
@@ -167,7 +167,9 @@ class LivePrompt:
         delivered = [text for text in self.queued if not text.startswith("/")]
         self.queued = [text for text in self.queued if text.startswith("/")]
         for text in delivered:
-            shown = shorten(printable(text), lines=SHOWN_LINES, characters=LONGEST, how="the agent has them")
+            shown = shorten(
+                printable(text), lines=MAX_SHOWN_LINES, characters=MAX_SHOWN_CHARS, how="the agent has them"
+            )
             click.echo("> " + re.sub("\n(?!… )", "\n… ", shown), err=True)
         return delivered
 
@@ -178,8 +180,8 @@ class LivePrompt:
         """
         async with self._one_question:
             await self._shown()
-            while self._buffer.text and (left := self._pressed + PAUSE - self._clock.monotonic()) > 0:
-                self.show("a question comes when you pause", self._clock.monotonic())
+            while self._buffer.text and (left := self._pressed + TYPING_PAUSE_S - self._clock.monotonic()) > 0:
+                self.show("a question will appear when you pause", self._clock.monotonic())
                 await self._clock.sleep(left)
             self.clear()
             click.echo(f"\n{question}", err=True)
@@ -207,7 +209,7 @@ class LivePrompt:
             return await answer
         finally:
             if self._answer:
-                self._go_back_to(joined(self._draft, self._buffer.text))
+                self._go_back_to(join_lines(self._draft, self._buffer.text))
 
     def _send(self, buffer: Buffer) -> None:
         """Take in what was typed; an answer doesn't go into the history."""
@@ -279,11 +281,11 @@ class LivePrompt:
     def _rows(self) -> StyleAndTextTuples:
         cells, screen = error_width() - 1, self._prompt.output.get_size()
         last = self.queued[-max(screen.rows // 4, 1) :]
-        below = [f"  queued: {one_line(text[:LONGEST])}" for text in last]
+        below = [f"  queued: {one_line(text[:MAX_SHOWN_CHARS])}" for text in last]
         if below:
             below[-1] = cut_before(below[-1], " · ↑ takes it back", cells)
         if self._question:
-            below += [f"  set aside: {one_line(self._draft[:LONGEST])}"] if self._draft else []
+            below += [f"  set aside: {one_line(self._draft[:MAX_SHOWN_CHARS])}"] if self._draft else []
             below += wrapped(self._question, cells).split("\n")[: max(screen.rows // 2, 1)]
         elif self._status:
             text, since = self._status
@@ -295,6 +297,6 @@ class LivePrompt:
         return shown
 
 
-def joined(*texts: str) -> str:
+def join_lines(*texts: str) -> str:
     """What there is of the texts, each in lines of its own."""
     return "\n".join(filter(None, texts))

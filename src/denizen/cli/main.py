@@ -28,26 +28,29 @@ COMMANDS = {
     "ask": ("denizen.cli.ask:ask", "Ask one question, or give one task."),
     "code": ("denizen.cli.code.task:code", "Do one task in a project: look, change, check."),
     "chat": ("denizen.cli.chat:chat", "Talk with the agent."),
-    "answer": ("denizen.cli.answer:answer", "Answer the question that a parked turn waits for."),
+    "answer": ("denizen.cli.answer:answer", "Answer the question of a parked turn, and continue the turn."),
     "sessions": ("denizen.cli.sessions:sessions", "List, show, fork, remove or export conversations."),
     "checkpoints": ("denizen.cli.checkpoints:checkpoints", "List, compare, make or restore snapshots of files."),
     "memory": ("denizen.cli.memory:memory", "List, search, forget, export or import what is remembered."),
-    "skills": ("denizen.cli.skills:skills", "List and show skills; check what changed in them, and trust that."),
-    "replay": ("denizen.cli.code.replay:replay_session", "Run a session's tools again: do they answer the same?"),
+    "skills": ("denizen.cli.skills:skills", "List and show skills; review changes to them, and trust them."),
+    "replay": ("denizen.cli.code.replay:replay_session", "Run a session's tool calls again, and show what differs."),
     "context": ("denizen.cli.context:context", "Show what the next model call of a session contains."),
-    "friction": ("denizen.cli.friction:show_friction", "Show where tools cost too much, and what would help."),
+    "friction": (
+        "denizen.cli.friction:show_friction",
+        "Show where tool calls were wasted, and propose better defaults.",
+    ),
     "acp": ("denizen.cli.code.acp:acp", "Serve the agent to an editor (Agent Client Protocol)."),
     "gateway": ("denizen.cli.gateway.gateway:gateway", "Serve the agent to chats and programs."),
-    "worker": ("denizen.cli.gateway.worker:worker", "Take turns of the gateway's, also on another machine."),
+    "worker": ("denizen.cli.gateway.worker:worker", "Run the gateway's turns, also on other machines."),
     "send": ("denizen.cli.gateway.send:send", "Send a message to the gateway, and print its reply."),
-    "status": ("denizen.cli.gateway.status:status", "Say whether a gateway runs, and where."),
-    "moo": ("denizen.cli.moo.moo:moo", "Let a character live in a text world, or make one."),
-    "mcp": ("denizen.cli.mcp:mcp", "List, add, test or accept MCP servers, or sign in at one."),
+    "status": ("denizen.cli.gateway.status:status", "Show whether a gateway runs, and where."),
+    "moo": ("denizen.cli.moo.moo:moo", "Create, check and run characters of a text world."),
+    "mcp": ("denizen.cli.mcp:mcp", "List, add, test, trust or sign in to MCP servers."),
     "models": ("denizen.cli.models:models", "List the providers and models that can be used."),
     "config": ("denizen.cli.config:config", "Write, check or find the configuration."),
     "trust": ("denizen.cli.config:trust_place", "Trust a folder, or accept a changed file."),
-    "completion": ("denizen.cli.config:completion", "Let Tab complete commands in your shell."),
-    "doctor": ("denizen.cli.doctor:doctor", "Check what works here, and what to do about the rest."),
+    "completion": ("denizen.cli.config:completion", "Install Tab completion for your shell."),
+    "doctor": ("denizen.cli.doctor:doctor", "Check the set-up, and say how to fix what doesn't work."),
 }
 
 _FIRST_STEPS = """\b
@@ -128,7 +131,7 @@ def _load(entry: "EntryPoint") -> click.Command:
 def cli() -> None:
     """An agent that answers questions about a folder, and works in it.
 
-    Without a command, on a terminal, it is `denizen chat`.
+    Without a command, `denizen` on a terminal starts `denizen chat`.
 
     Exit status: 0 answered, 1 failed, 2 wrong use or configuration, 3 stopped without an answer (limit, loop, budget),
     4 parked: a person must answer first, 130 cancelled.
@@ -136,7 +139,7 @@ def cli() -> None:
     try:
         Path.cwd()
     except FileNotFoundError:
-        raise ConfigError("The current folder is not there any more. Go to another one first.") from None
+        raise ConfigError("The current folder no longer exists. Change to another one first.") from None
     from denizen.cli.text import printable
     from denizen.config.home import find_home
     from denizen.trusted.pending_checks import run_pending_checks

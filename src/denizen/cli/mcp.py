@@ -32,7 +32,7 @@ from denizen.trusted.session_files import SessionFiles
 T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_SIGN_IN_SECONDS = 600.0
+_SIGN_IN_TIMEOUT_S = 600.0
 """How long a person may take to sign in."""
 
 
@@ -48,7 +48,7 @@ def list_servers() -> None:
     for text in loaded.notices:
         click.secho(printable(text), fg="yellow", err=True)
     if not loaded.config.mcp:
-        say("There is no MCP server. Add one: denizen mcp add NAME COMMAND… or denizen mcp add NAME URL")
+        say("No MCP servers are configured. Add one: denizen mcp add NAME COMMAND… or denizen mcp add NAME URL")
     redactor = Redactor.from_environ(loaded.environ, loaded.secrets)
     rows = [
         (name, one_line(redactor.text(server.url or " ".join([server.command, *server.args]))), _state(name, server))
@@ -63,14 +63,20 @@ def _state(name: str, server: McpServer) -> str:
     if not server.enabled:
         return "off"
     if pin is None:
-        return "not asked yet"
+        return "not started yet"
     return f"changed: denizen mcp trust {name}" if pin.found else counted(len(pin.accepted.tools), "tool")
 
 
 @mcp.command(short_help="Add a server to your denizen.toml.", context_settings={"allow_interspersed_args": False})
-@click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="Set this for the program; '${NAME}' refers.")
+@click.option(
+    "--env",
+    "env",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set this variable for the program; '${NAME}' takes it from yours.",
+)
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE", help="Send this with each request to a URL.")
-@click.option("--cwd", default="", help="The folder that the program runs in. Otherwise: the workspace.")
+@click.option("--cwd", default="", help="The folder that the program runs in (default: the workspace).")
 @click.argument("name")
 @click.argument("target", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND… | URL")
 def add(name: str, target: tuple[str, ...], env: Sequence[str], headers: Sequence[str], cwd: str) -> None:
@@ -79,7 +85,7 @@ def add(name: str, target: tuple[str, ...], env: Sequence[str], headers: Sequenc
     Options of Denizen come before NAME; all that follows belongs to the program.
     """
     if not _NAME.fullmatch(name):
-        raise click.UsageError(f"{name!r} can't name a server: letters, digits, - and _, at most 40.")
+        raise click.UsageError(f"{name!r} can't name a server. Use at most 40 letters, digits, - and _.")
     if len(target) == 1 and target[0].startswith(("http://", "https://")):
         settings = {"url": target[0], "headers": _pairs(headers)}
     else:
@@ -115,22 +121,22 @@ def test(name: str) -> None:
     _with_servers(name, show)
 
 
-@mcp.command(short_help="Accept what a server has now.")
+@mcp.command(short_help="Accept a server's tools and instructions as they are now.")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def trust(name: str, yes: bool) -> None:
     """Show what changed in a server's tools and instructions since they were accepted, and accept it if you say so.
 
-    What a server says of its tools is read by the model, and may tell it to do harm: read it.
+    The model reads the descriptions of tools, and a malicious one may tell it to do harm: read them first.
     """
 
     async def decide(servers: McpServers) -> None:
         _, pin = await servers.look(name)
         if pin.found is None:
-            say(f"All that {name} has is accepted: {counted(len(pin.accepted.tools), 'tool')}.")
+            say(f"Everything that {name} has is accepted: {counted(len(pin.accepted.tools), 'tool')}.")
             return
         write("".join(_difference(pin.accepted, pin.found)))
-        accept_change(f"Accept what {name} has now?", yes=yes)
+        accept_change(f"Accept {name} as it is now?", yes=yes)
         await servers.accept(name)
         say("Accepted.")
 
@@ -154,21 +160,21 @@ def _difference(accepted: Listing, found: Listing) -> Iterator[str]:
             yield from (f"  {line}\n" for line in [*difflib.unified_diff(before, after, lineterm="", n=2)][2:])
 
 
-@mcp.command(short_help="Sign in at a server that is reached over HTTP.")
+@mcp.command(short_help="Sign in to a server over HTTP.")
 @click.argument("name")
 def login(name: str) -> None:
-    """Sign in at a server that is reached over HTTP and wants it (OAuth). What it gives out is kept in the home."""
+    """Sign in to a server over HTTP that requires it (OAuth). The tokens are kept in the home."""
     loaded = load()
     server = _find(loaded, name)
     if not server.url:
-        raise ConfigError(f"mcp.{name} is a program: it takes its keys from its settings, `env`.")
+        raise ConfigError(f"mcp.{name} is a program: set its keys in mcp.{name}.env.")
     _, workspace = places(loaded.config)
     ensure_home(home())
     clock, tokens = SystemClock(), Tokens(home(), server.url, SystemClock())
 
     async def browse(address: str) -> None:
         if not address.startswith(("https://", "http://")):
-            raise DenizenError(f"{name} wants a page opened that is none: {printable(address)}")
+            raise DenizenError(f"{name} wants to open something that isn't a web page: {printable(address)}")
         click.echo(f"Open this page to sign in:\n{printable(address)}", err=True)
         if is_interactive():
             os.environ |= trusted_environ(os.environ, workspace)  # it starts a browser by name
@@ -176,7 +182,7 @@ def login(name: str) -> None:
 
     async def sign_in() -> None:
         tokens.forget()
-        patient = msgspec.structs.replace(server, start_timeout=_SIGN_IN_SECONDS)
+        patient = msgspec.structs.replace(server, start_timeout=_SIGN_IN_TIMEOUT_S)
         connection = McpConnection(
             name, patient, Remote(name, server, tokens, browse), clock, workspace, SessionFiles(home())
         )
@@ -186,7 +192,7 @@ def login(name: str) -> None:
             await connection.close()
 
     asyncio.run(sign_in())
-    say(f"Signed in at {name}." if tokens.kept.tokens else f"{name} can be used without signing in.")
+    say(f"Signed in to {name}." if tokens.kept.tokens else f"{name} doesn't need a sign-in.")
 
 
 def _find(loaded: Loaded, name: str) -> McpServer:

@@ -21,19 +21,19 @@ from denizen.text.plural import counted
 
 def _scoped(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that choose whose facts are meant."""
-    user = click.option("--user", "only", flag_value="u", help="Only what holds wherever you work.")
-    project = click.option("--project", "only", flag_value="p", help="Only what holds in this workspace.")
+    user = click.option("--user", "only", flag_value="u", help="Only facts that hold wherever you work.")
+    project = click.option("--project", "only", flag_value="p", help="Only facts of this workspace.")
     return project(user(command))
 
 
 _shared = click.option(
-    "--database", metavar="URL", help="What machines share in this PostgreSQL database, not what is here."
+    "--database", metavar="URL", help="Use the facts that machines share in this PostgreSQL database."
 )
 
 
 @click.group()
 def memory() -> None:
-    """What is remembered: for this workspace, for you, and in MEMORY.md."""
+    """The remembered facts: of this workspace, about you, and in MEMORY.md."""
 
 
 @memory.command("list")
@@ -49,7 +49,7 @@ def list_facts(database: str | None, only: str | None, as_json: bool) -> None:
 @memory.command(short_help="List the facts that match best, best first.")
 @click.argument("query", nargs=-1, required=True, metavar="QUERY…")
 @_scoped
-@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Facts at most.")
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Maximum number of facts.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
 @_shared
 def search(query: tuple[str, ...], database: str | None, only: str | None, limit: int, as_json: bool) -> None:
@@ -59,25 +59,27 @@ def search(query: tuple[str, ...], database: str | None, only: str | None, limit
     _print(_of(found, only)[:limit], none="that matches", as_json=as_json)
 
 
-@memory.command(short_help="Forget facts for good.")
+@memory.command(short_help="Delete facts permanently.")
 @click.argument("what", nargs=-1, required=True, metavar="WHAT…")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @_shared
 def forget(what: tuple[str, ...], database: str | None, yes: bool) -> None:
-    """Forget facts for good, each named by its id, its text, or words that only it has."""
+    """Delete facts permanently, each named by its id, its text, or words that only it has."""
     remembered = _memory(database)
     facts = [remembered.find(each) for each in what]
     if not yes:
         if not is_interactive():
-            raise click.UsageError("Forgetting is for good: say --yes where nobody can be asked.")
-        confirm("Forget this for good?", "\n".join(one_line(fact.text) for fact in facts), abort=True)
+            raise click.UsageError("Deleting can't be undone: add --yes, because nobody can be asked here.")
+        confirm("Delete this permanently?", "\n".join(one_line(fact.text) for fact in facts), abort=True)
     for fact in facts:
         write(one_line(asyncio.run(remembered.forget(fact.text))) + "\n")
 
 
 @memory.command()
 @_scoped
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, for you alone.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, readable by you alone."
+)
 @_shared
 def export(database: str | None, only: str | None, output: Path | None) -> None:
     """Print all facts as JSON lines, with every detail."""
@@ -89,11 +91,11 @@ def export(database: str | None, only: str | None, output: Path | None) -> None:
         write_json(*facts)
 
 
-@memory.command("import", short_help="Keep the facts of a file that `export` wrote.")
+@memory.command("import", short_help="Import the facts of a file that `export` wrote.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @_shared
 def import_facts(file: Path, database: str | None) -> None:
-    """Keep the facts of a file that `export` wrote, with their dates, in this workspace's memory and yours.
+    """Import the facts of a file that `export` wrote, with their dates, into this workspace's memory and yours.
 
     Lines of MEMORY.md and of the daily notes are left out: these are files to copy.
     """
@@ -102,7 +104,7 @@ def import_facts(file: Path, database: str | None) -> None:
     except OSError as error:
         raise click.BadParameter(f"{file} can't be read: {error.strerror}.") from error
     except msgspec.DecodeError as wrong:
-        raise click.BadParameter(f"{file} has no facts as `denizen memory export` writes them: {wrong}") from wrong
+        raise click.BadParameter(f"{file} isn't a file that `denizen memory export` wrote: {wrong}") from wrong
     click.echo(f"{_memory(database).keep(reversed(facts))} of {counted(len(facts), 'fact')} are new.", err=True)
 
 

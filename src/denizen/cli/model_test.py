@@ -46,7 +46,7 @@ def test_model(loaded: Loaded, name: str, *, as_json: bool) -> None:
     else:
         print_table(("what", "works", "how"), _rows(tried), elastic="how")
     if not tried.called:
-        raise DenizenError(f"{tried.model} doesn't call tools as it is asked to: agents can't work with it.")
+        raise DenizenError(f"{tried.model} doesn't call tools when asked to, so agents can't work with it.")
 
 
 async def _try(loaded: Loaded, name: str) -> Tried:

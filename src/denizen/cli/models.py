@@ -50,10 +50,10 @@ class ProviderInfo(msgspec.Struct, frozen=True):
 def models(provider: str | None, model: str | None, as_json: bool) -> None:
     """List the providers, and the models of those that can be used: a key is set, or a server here answers.
 
-    With PROVIDER, list what it serves now, by its own list where there is a key, else what the catalogue knows of it.
+    With PROVIDER, list its models: as the provider lists them now if a key is set, otherwise as the catalogue does.
     Prices are US dollars per million tokens.
 
-    `denizen models test PROVIDER:MODEL` makes one small call with a tool, and says what works.
+    `denizen models test PROVIDER:MODEL` makes one small call with a tool, and shows what works.
     """
     loaded = load()
     if model is not None:
@@ -82,9 +82,9 @@ def models(provider: str | None, model: str | None, as_json: bool) -> None:
         print_table(titles, [row[: len(titles)] for row in rows], right=("window", "in $", "out $"))
     elif found[0].ready:
         name = found[0].provider
-        write(f"Which models {name} has is not known here: use its own names, {name}:NAME.\n")
+        write(f"The models of {name} aren't known here. Use its own names: {name}:NAME\n")
     else:
-        write(f"Which models {found[0].provider} has is not known: {found[0].why}.\n")
+        write(f"The models of {found[0].provider} aren't known: {found[0].why}.\n")
     if provider and found[0].note:
         write(f"\n{found[0].note}\n")
     name = loaded.config.model or first_available(loaded.config, loaded.environ)
@@ -108,7 +108,7 @@ def why_in_use(loaded: Loaded, name: str) -> str:
         return "the options"
     access = provider_access(name.partition(":")[0], loaded.config, loaded.environ)
     if access.keys:
-        return f"none is set; there is {access.keys[0].source}"
+        return f"none is set; the key is {access.keys[0].source}"
     if access.provider.local:
         return f"none is set; a server answers at {access.address}"
     return "none is set; no key and no local server were found"

@@ -11,7 +11,7 @@ import click
 from msgspec.structs import replace
 
 from denizen.cli.home import is_ours, store, workspace_option
-from denizen.cli.host import JsonLines, TerminalLines, terminal_lines
+from denizen.cli.host import JsonHost, TerminalLines, terminal_lines
 from denizen.cli.output import is_interactive
 from denizen.cli.terminal import Terminal
 from denizen.config.home import places
@@ -118,13 +118,13 @@ class CommandOptions:
         live: "LivePrompt | None" = None,
         lines: TerminalLines | None = None,
         outputs: list[str] | None = None,
-    ) -> Terminal | JsonLines:
+    ) -> Terminal | JsonHost:
         """Where a turn is shown and who is asked: at the prompt that is there while the agent works, if one is.
 
         `commands` is for those that are typed meanwhile, `outputs` for tool outputs that are shown in part.
         """
         if self.json:
-            return JsonLines(yes=self.yes, refuse=self.non_interactive)
+            return JsonHost(yes=self.yes, refuse=self.non_interactive)
         return Terminal(
             SystemClock(),
             live or lines or terminal_lines(),
@@ -151,9 +151,9 @@ class CommandOptions:
                     info = each
                     break
             if info is None:
-                raise ConfigError(f"There is no session to continue in {workspace}. Begin one without --continue.")
+                raise ConfigError(f"There is no session to continue in {workspace}. Start one without --continue.")
         if begun and info is None:
-            raise ConfigError(f"There is no session {self.session}. Give a message, and it begins.")
+            raise ConfigError(f"There is no session {self.session}. Give a message to start it.")
         name = self.session or (info.key if info else new_name(SystemClock()))
         known = info and any(world.profile.name == info.profile for world in worlds())
         began = info.profile if info and known else None
@@ -172,27 +172,31 @@ def _reasoning(_: click.Context, __: click.Parameter, value: str | None) -> Reas
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 SESSION: tuple[Option, ...] = (
-    click.option("--session", default="", metavar="NAME", help="The session to go on with, or to begin."),
+    click.option("--session", default="", metavar="NAME", help="The session to continue, or to create."),
     click.option(
-        "--continue", "--resume", "continue_", is_flag=True, help="Go on with the last session in this workspace."
+        "--continue", "--resume", "continue_", is_flag=True, help="Continue the last session in this workspace."
     ),
 )
 """Which session a turn belongs to."""
 
 MODEL: tuple[Option, ...] = (
-    click.option("--model", default="", metavar="PROVIDER:MODEL", help="Which model; `denizen models` lists them."),
+    click.option(
+        "--model", default="", metavar="PROVIDER:MODEL", help="The model to use; `denizen models` lists them."
+    ),
     click.option(
         "--reasoning",
         metavar="LEVEL",
         callback=_reasoning,
-        help="How much it thinks first: none, low, medium, high, or a number of tokens.",
+        help="How much the model thinks first: none, low, medium, high, or a number of tokens.",
     ),
-    click.option("--max-iterations", "--max-turns", type=click.IntRange(1), metavar="N", help="Model calls at most."),
-    click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="US dollars at most."),
+    click.option(
+        "--max-iterations", "--max-turns", type=click.IntRange(1), metavar="N", help="Maximum number of model calls."
+    ),
+    click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Maximum cost in US dollars."),
     click.option(
         "--auto-approve",
         type=click.Choice(["low", "medium", "high"]),
-        help="Run edits and commands up to this risk without asking (policy.auto_approve; otherwise all).",
+        help="Ask only about edits and commands above this risk (default: policy.auto_approve).",
     ),
     click.option("--read-only", is_flag=True, help="Refuse everything but reading."),
 )
@@ -203,20 +207,25 @@ WORKPLACE: tuple[Option, ...] = (
     click.option(
         "--config",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Read this file in place of the home's denizen.toml.",
+        help="Read this file instead of the home's denizen.toml.",
     ),
     click.option(
         "--actions", type=click.Choice(["native", "shell"]), help="Structured calls, or $(cmd) in text (agent.actions)."
     ),
-    click.option("--driver", default="", metavar="NAME", help="What steers: simple, planning, reflective, or a file."),
+    click.option(
+        "--driver",
+        default="",
+        metavar="NAME",
+        help="The driver that steers turns: simple, planning, reflective, or a Python file.",
+    ),
 )
 """Where the agent works, and how."""
 
 TERMINAL: tuple[Option, ...] = (
     click.option("--json", is_flag=True, help="Print every event as a line of JSON; the last is `done`."),
-    click.option("--no-stream", is_flag=True, help="Wait for whole answers."),
-    click.option("--yes", is_flag=True, help="Answer yes to every question about a tool, except for quotations."),
-    click.option("--non-interactive", is_flag=True, help="Ask nothing: refuse what would need a question."),
+    click.option("--no-stream", is_flag=True, help="Don't stream: wait for whole answers."),
+    click.option("--yes", is_flag=True, help="Approve every tool call, except for quotations."),
+    click.option("--non-interactive", is_flag=True, help="Never ask: refuse calls that need an approval."),
     click.option("--quiet", is_flag=True, help="Print the reply alone."),
     click.option("--verbose", is_flag=True, help="Show tool outputs whole, not just their first lines."),
 )
@@ -239,7 +248,7 @@ def command_options(
                 raise click.UsageError("--yes and --non-interactive contradict each other: use one of them.")
             return command(options=options, **given)
 
-        what = f"What the agent sees and how it acts ({profile}, unless the session began with another)."
+        what = f"The agent's profile (default: the session's, else {profile})."
         chosen = click.option("--profile", metavar="NAME", help=what)
         for option in reversed((*(option for group in groups for option in group), chosen)):
             with_options = option(with_options)

@@ -12,8 +12,8 @@ import click
 from denizen.cli.text import UNLIMITED, cut, one_line, printable, width, wrapped
 from denizen.errors import ConfigError, DenizenError, SessionError
 
-_GAP = 2  # cells between the columns of a table
-_LEAST, _READABLE = 10, 30  # cells of its elastic column: at least; what is enough to be read
+_COLUMN_GAP = 2  # cells between the columns of a table
+_MIN_CELLS, _READABLE_CELLS = 10, 30  # cells of its elastic column: at least; what is enough to be read
 
 
 def write(text: str) -> None:
@@ -70,20 +70,20 @@ def print_table(
     widths = {title: max(map(width, cells)) for title, cells in columns.items()}
 
     def excess() -> int:
-        return sum(widths.values()) + _GAP * (len(widths) - 1) - output_width()
+        return sum(widths.values()) + _COLUMN_GAP * (len(widths) - 1) - output_width()
 
     for title in spare:
-        if excess() > max(widths[elastic] - _READABLE, 0):
+        if excess() > max(widths[elastic] - _READABLE_CELLS, 0):
             del columns[title], widths[title]
     if elastic:
-        widths[elastic] = max(widths[elastic] - max(excess(), 0), min(widths[elastic], _LEAST))
+        widths[elastic] = max(widths[elastic] - max(excess(), 0), min(widths[elastic], _MIN_CELLS))
     lines: list[str] = []
     for row in zip(*columns.values(), strict=True):
         cells = {title: cut(cell, widths[title]) for title, cell in zip(columns, row, strict=True)}
         spaces = {title: " " * (widths[title] - width(cell)) for title, cell in cells.items()}
         padded = [spaces[title] + cell if title in right else cell + spaces[title] for title, cell in cells.items()]
         lines.append(
-            click.style(cut((" " * _GAP).join(padded).rstrip(), output_width()), bold=not lines or None) + "\n"
+            click.style(cut((" " * _COLUMN_GAP).join(padded).rstrip(), output_width()), bold=not lines or None) + "\n"
         )
     write("".join(lines))
 
@@ -174,5 +174,5 @@ def accept_change(question: str, difference: str = "", *, yes: bool) -> None:
     if yes:
         return
     if not is_interactive():
-        raise click.UsageError("Say --yes where nobody can be asked.")
+        raise click.UsageError("Add --yes: nobody can be asked here.")
     confirm(question, printable(difference), abort=True)

@@ -4,24 +4,10 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol
 
 from denizen.cli.output import error_width
 from denizen.cli.text import cut_before, one_line
 from denizen.runtime.clock import Clock
-
-
-class ProgressDisplay(Protocol):
-    """Where it is shown what is going on."""
-
-    def show(self, text: str, since: float) -> None:
-        """Show what has been going on `since` a time of the clock's stopwatch."""
-
-    def preview(self, lines: Sequence[str]) -> None:
-        """Show lines that are to be replaced, none wider than the terminal."""
-
-    def clear(self) -> None:
-        """Take it away."""
 
 
 class ProgressLines:
@@ -38,16 +24,19 @@ class ProgressLines:
         self._height = 0
 
     def show(self, text: str, since: float) -> None:
+        """Show what has been going on `since` a time of the clock's stopwatch."""
         self._stop()
         if self._wanted and self._possible:
             self._draw(one_line(text), since)
 
     def preview(self, lines: Sequence[str]) -> None:
+        """Show lines that are to be replaced, none wider than the terminal."""
         self._stop()
         if self._possible:
             self._put(lines)
 
     def clear(self) -> None:
+        """Take it away."""
         self._stop()
         if self._height:
             self._put(())

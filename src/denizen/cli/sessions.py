@@ -46,7 +46,7 @@ from denizen.sessions.spend_file import SpendFile
 from denizen.sessions.spend_table import SpendTable
 from denizen.text.plural import counted, usage_parts
 
-FOLDER = 28
+MAX_FOLDER_CELLS = 28
 """Cells of a folder on a terminal."""
 _LIMIT = 50
 _ALL = 2**31 - 1
@@ -54,9 +54,9 @@ _ALL = 2**31 - 1
 
 @click.group()
 def sessions() -> None:
-    """The sessions in the home, and in the database that gateway.database names.
+    """The saved sessions: in the home, and in the database that gateway.database names.
 
-    A session has the name that --session gave it, or one made of the time; one of another channel, its whole key.
+    A session is named by --session, or else after the time when it began; sessions of other channels go by their keys.
     """
 
 
@@ -138,7 +138,7 @@ def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> No
 
 @sessions.command()
 @click.argument("name")
-@click.option("--all", "whole", is_flag=True, help="Long results too, and the model's thinking.")
+@click.option("--all", "whole", is_flag=True, help="Include long results, and the model's thinking.")
 def show(name: str, whole: bool) -> None:
     """Show a session, for reading; long results are shortened."""
     for paragraph in _paragraphs(_read(name), whole=whole):
@@ -149,9 +149,9 @@ def show(name: str, whole: bool) -> None:
 @sessions.command()
 @click.argument("name")
 @click.argument("to", required=False)
-@click.option("--at", default="", metavar="ENTRY", help="Only up to this entry (`export` shows their ids).")
+@click.option("--at", default="", metavar="ENTRY", help="Copy only up to this entry (`export` shows the ids).")
 def fork(name: str, to: str | None, at: str) -> None:
-    """Begin another session with all of this one; print its name."""
+    """Copy a session into a new one, and print its name."""
     to = to or new_name(SystemClock())
     asyncio.run(_store_of(name).fork(name, to, at=at))
     write(f"{to}\n")
@@ -161,11 +161,11 @@ def fork(name: str, to: str | None, at: str) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def rm(names: tuple[str, ...], yes: bool) -> None:
-    """Delete sessions for good."""
+    """Delete sessions permanently."""
     if not yes:
         if not is_interactive():
-            raise click.UsageError("Deleting is for good: say --yes where nobody can be asked.")
-        confirm(f"Delete {', '.join(names)} for good?", abort=True)
+            raise click.UsageError("Deleting can't be undone: add --yes, because nobody can be asked here.")
+        confirm(f"Delete {', '.join(names)} permanently?", abort=True)
     for name in names:
         asyncio.run(_store_of(name).remove(name))
 
@@ -188,7 +188,9 @@ def prune() -> None:
 @sessions.command()
 @click.argument("name")
 @click.option("--format", "kind", type=click.Choice(["jsonl", "markdown"]), default="jsonl", show_default=True)
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, for you alone.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, readable by you alone."
+)
 def export(name: str, kind: Literal["jsonl", "markdown"], output: Path | None) -> None:
     """Print a whole session: its entries as JSON lines, or Markdown."""
     if kind == "jsonl":
@@ -212,7 +214,7 @@ def _folder(path: str) -> str:
     if not sys.stdout.isatty():
         return path
     parts = path.split("/")
-    while width("/".join(parts)) > FOLDER and len(parts) > 2:
+    while width("/".join(parts)) > MAX_FOLDER_CELLS and len(parts) > 2:
         parts[:2] = ["…"]
     return "/".join(parts)
 

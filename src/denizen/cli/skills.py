@@ -22,8 +22,8 @@ _STATES = {"new": "not used yet", "same": "as it was", "changed": "changed"}
 def skills() -> None:
     """Skills: instructions for particular tasks, yours, this project's and those that come with Denizen.
 
-    What a skill's folder holds when it is first used is what you trust. When it changes, the skill is left out until
-    you trust it again.
+    You trust a skill's folder as it was when the skill was first used. If it changes, the skill is left out until you
+    trust it again.
     """
 
 
@@ -42,7 +42,7 @@ def list_skills(workspace: Path | None, as_json: bool) -> None:
     elif rows:
         print_table(("name", "origin", "state", "what it is for"), rows, elastic="what it is for")
     else:
-        click.echo("There are no skills yet: a folder skills/NAME with a SKILL.md makes one.", err=True)
+        click.echo("There are no skills yet. To add one, create skills/NAME/SKILL.md.", err=True)
 
 
 @skills.command()

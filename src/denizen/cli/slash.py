@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import click
 
-from denizen.cli.conversation import Conversation
+from denizen.cli.conversation import TerminalChat
 from denizen.cli.output import say
 from denizen.cli.text import one_line, printable
 from denizen.engine.compact import compact
+from denizen.engine.next_request import next_request, parts_of
 from denizen.engine.undo import redo, undo
 from denizen.events import TurnStop
 from denizen.sessions import short_name
@@ -22,7 +23,7 @@ class SlashCommand:
 
     usage: str
     does: str
-    run: Callable[[Conversation, str], Awaitable[TurnStop | None]]
+    run: Callable[[TerminalChat, str], Awaitable[TurnStop | None]]
 
 
 def is_command(text: str) -> bool:
@@ -31,7 +32,7 @@ def is_command(text: str) -> bool:
     return bool(("\n" not in text and split_command(text)[0]) or SERVER_PROMPT.fullmatch(text))
 
 
-async def respond(chat: Conversation, text: str) -> TurnStop | None:
+async def respond(chat: TerminalChat, text: str) -> TurnStop | None:
     """Run what looks like a slash command, give the rest to the agent; how the turn ended, if one ran."""
     name, argument = split_command(text)
     if not name or "\n" in text.strip():
@@ -42,27 +43,29 @@ async def respond(chat: Conversation, text: str) -> TurnStop | None:
     return None
 
 
-async def _help(_: Conversation, __: str) -> None:
+async def _help(_: TerminalChat, __: str) -> None:
     for command in COMMANDS.values():
         _print(f"{command.usage:18} {command.does}")
-    _print("/SERVER:PROMPT words  says a prompt of an MCP server, filled in with the words")
+    _print("/SERVER:PROMPT words  sends a prompt of an MCP server, filled in with the words")
     _print("//word                 sends /word to the agent")
     _print("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
-    _print("What you enter while the agent works is passed on to it; ↑ takes back what it hasn't got yet.")
-    _print("Ctrl-C stops it, and what it hadn't got yet is at the prompt again. Ctrl-D leaves.")
+    _print(
+        "Messages entered while the agent works are passed on to it; ↑ takes back the last one that it hasn't received."
+    )
+    _print("Ctrl-C stops it, and puts what it hasn't received back at the prompt. Ctrl-D leaves.")
 
 
-async def _new(chat: Conversation, name: str) -> TurnStop | None:
+async def _new(chat: TerminalChat, name: str) -> TurnStop | None:
     await chat.change_session(name)
     _print(f"session {short_name(chat.name)}")
     return await chat.reopen()
 
 
-async def _continue(chat: Conversation, _: str) -> TurnStop:
+async def _continue(chat: TerminalChat, _: str) -> TurnStop:
     return await chat.go_on()
 
 
-async def _sessions(chat: Conversation, name: str) -> TurnStop | None:
+async def _sessions(chat: TerminalChat, name: str) -> TurnStop | None:
     if name:
         return await _new(chat, name)
     for info in await chat.agent.store.page(20):
@@ -70,22 +73,23 @@ async def _sessions(chat: Conversation, name: str) -> TurnStop | None:
     return None
 
 
-async def _usage(chat: Conversation, _: str) -> None:
+async def _usage(chat: TerminalChat, _: str) -> None:
     session = await chat.session()
-    _print(usage_text(session.entries, chat.agent.model.limits(session.key).window))
+    estimate = sum(part.tokens for part in parts_of(next_request(chat.agent.record, session.entries), ""))
+    _print(usage_text(session.entries, chat.agent.model.limits(session.key).window, estimate))
 
 
-async def _output(chat: Conversation, number: str) -> None:
+async def _output(chat: TerminalChat, number: str) -> None:
     wanted = int(number) if number.isdecimal() else len(chat.outputs) if not number else 0
     if 0 < wanted <= len(chat.outputs):
         click.echo(printable(chat.outputs[wanted - 1]), err=True)
     else:
         _print(
-            "No output was shortened so far." if not chat.outputs else f"Available: /output 1 to {len(chat.outputs)}."
+            "No output has been shortened yet." if not chat.outputs else f"Available: /output 1 to {len(chat.outputs)}."
         )
 
 
-async def _compact(chat: Conversation, _: str) -> None:
+async def _compact(chat: TerminalChat, _: str) -> None:
     if chat.prompt:
         chat.prompt.show("making the context smaller …", chat.agent.clock.monotonic())
     with chat.host() as host:
@@ -93,23 +97,23 @@ async def _compact(chat: Conversation, _: str) -> None:
             _print("Nothing to compact.")
 
 
-async def _undo(chat: Conversation, how: str) -> None:
+async def _undo(chat: TerminalChat, how: str) -> None:
     said = await undo(chat.agent.record, await chat.session(), force=how == "force")
     _print(f"undone: {one_line(said)} (/redo takes that back)")
 
 
-async def _redo(chat: Conversation, how: str) -> None:
+async def _redo(chat: TerminalChat, how: str) -> None:
     said = await redo(chat.agent.record, await chat.session(), force=how == "force")
     _print(f"redone: {one_line(said)}")
 
 
-async def _model(chat: Conversation, name: str) -> None:
+async def _model(chat: TerminalChat, name: str) -> None:
     if name:
         await chat.change_model(name)
     _print(f"model {chat.agent.model.name}")
 
 
-async def _quit(chat: Conversation, _: str) -> None:
+async def _quit(chat: TerminalChat, _: str) -> None:
     chat.over = True
 
 
@@ -118,15 +122,15 @@ def _print(text: str) -> None:
 
 
 COMMANDS = {
-    "help": SlashCommand("/help", "show this", _help),
-    "continue": SlashCommand("/continue", "go on with an unfinished turn", _continue),
+    "help": SlashCommand("/help", "list the commands", _help),
+    "continue": SlashCommand("/continue", "resume an unfinished turn", _continue),
     "new": SlashCommand("/new [NAME]", "begin a new session", _new),
-    "sessions": SlashCommand("/sessions [NAME]", "list the sessions, or go on with one", _sessions),
+    "sessions": SlashCommand("/sessions [NAME]", "list the sessions, or switch to one", _sessions),
     "output": SlashCommand("/output [N]", "the whole output of a tool: the last one, or N", _output),
-    "usage": SlashCommand("/usage", "what this session used", _usage),
-    "compact": SlashCommand("/compact", "make the context smaller: a summary replaces what is old", _compact),
-    "undo": SlashCommand("/undo [force]", "take back the last turn, and what it did to files", _undo),
-    "redo": SlashCommand("/redo [force]", "take back the last /undo", _redo),
-    "model": SlashCommand("/model [NAME]", "show the model, or go on with another", _model),
+    "usage": SlashCommand("/usage", "show the tokens and cost of this session", _usage),
+    "compact": SlashCommand("/compact", "replace older messages with a summary", _compact),
+    "undo": SlashCommand("/undo [force]", "undo the last turn and its file changes", _undo),
+    "redo": SlashCommand("/redo [force]", "undo the last /undo", _redo),
+    "model": SlashCommand("/model [NAME]", "show the model, or switch to another", _model),
     "quit": SlashCommand("/quit", "leave (also: Ctrl-D)", _quit),
 }

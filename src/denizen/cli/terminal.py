@@ -6,17 +6,17 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import click
 import msgspec
 
 from denizen.actions.shell.format import names_written
 from denizen.actions.shell.reply import read_reply
-from denizen.cli.event_words import duration, in_short, outcome, remarks, summary
+from denizen.cli.event_words import call_summary, duration, event_lines, summary, tool_ending
 from denizen.cli.host import Asker, Host, coloured_diff
 from denizen.cli.output import error_width, say, write, write_markdown
-from denizen.cli.progress import ProgressDisplay, ProgressLines
+from denizen.cli.progress import ProgressLines
 from denizen.cli.text import UNLIMITED, cut, cut_before, printable
 from denizen.events import (
     Done,
@@ -39,16 +39,19 @@ from denizen.ports import Answer, Ask, Parked
 from denizen.runtime.clock import Clock
 from denizen.text.plural import counted
 
-MOST_SHOWN, MOST_FAILED, MOST_CHANGED = 3, 10, 20
+if TYPE_CHECKING:
+    from denizen.cli.live import LivePrompt
+
+MAX_OUTPUT_LINES, MAX_FAILURE_LINES, MAX_DIFF_LINES = 3, 10, 20
 """Lines that are shown: the first of a tool's output, the last of a failure's, those of a diff."""
 
-TAIL = 60
+MAX_THOUGHT_CHARS = 60
 """Characters of a thought that goes on which are shown."""
 
-INDENT = 4
+INDENT_CELLS = 4
 """Cells to the left of them."""
 
-BETWEEN_DRAWINGS = 0.1
+RENDER_INTERVAL_S = 0.1
 """Seconds: what streams in smaller pieces is rendered together."""
 
 _OWN_WORD = re.compile(r"\[.+\]")
@@ -79,7 +82,7 @@ class Terminal(Host):
         commands: list[str] | None = None,
         quiet: bool = False,
         verbose: bool = False,
-        progress: ProgressDisplay | None = None,
+        progress: "LivePrompt | None" = None,
         outputs: list[str] | None = None,
     ) -> None:
         super().__init__(asker, yes=yes, refuse=refuse, commands=commands)
@@ -135,7 +138,7 @@ class Terminal(Host):
             case LlmStream(event=TextDelta(delta=delta)) if self._streams and self.render is None:
                 self._text += printable(delta)
                 if self._text and self._drawing is None:
-                    self._drawing = asyncio.get_running_loop().call_later(BETWEEN_DRAWINGS, self._draw)
+                    self._drawing = asyncio.get_running_loop().call_later(RENDER_INTERVAL_S, self._draw)
             case LlmStream(event=ThinkingDelta(delta=delta)) if self._streams and not self._quiet:
                 self._think(printable(delta))
             case LlmStream(event=ThinkingEnd()):
@@ -150,7 +153,7 @@ class Terminal(Host):
             case ToolStart():
                 self._print_prose()
                 name = self._names.get(event.tool_call_id, event.tool_name)
-                self._running[event.tool_call_id] = (in_short(name, event.args), self._clock.monotonic())
+                self._running[event.tool_call_id] = (call_summary(name, event.args), self._clock.monotonic())
                 self._show_running()
             case ToolUpdate(text=text) if event.tool_call_id in self._running:
                 what, since = self._running[event.tool_call_id]
@@ -168,10 +171,10 @@ class Terminal(Host):
             case Withdrawn():
                 self._end_text()
                 if self._streamed:
-                    self._line("  what was shown of this answer doesn't count", "yellow")
+                    self._line("  the answer above was withdrawn", "yellow")
                 self._streamed = False
             case _:
-                for line, colour, always in remarks(event, asked=self._model, in_chat=self._commands is not None):
+                for line, colour, always in event_lines(event, asked=self._model, in_chat=self._commands is not None):
                     self._line(f"  {line}", colour, always=always)
                 if isinstance(event, Retry):
                     self._model = event.model
@@ -182,7 +185,7 @@ class Terminal(Host):
         for line in filter(str.strip, lines):
             self._line(f"  {line}", "bright_black")
         if self._thought:
-            self._progress.show(f"… {self._thought[-TAIL:]}", self._clock.monotonic())
+            self._progress.show(f"… {self._thought[-MAX_THOUGHT_CHARS:]}", self._clock.monotonic())
 
     def _draw(self) -> None:
         """Print the blocks that are finished, and preview the last one."""
@@ -225,7 +228,7 @@ class Terminal(Host):
 
     def _tool_end(self, event: ToolEnd) -> None:
         what, _ = self._running.pop(event.tool_call_id, (event.tool_name, 0.0))
-        ending, output = outcome(event)
+        ending, output = tool_ending(event)
         sign, colour = ("✗", "red") if event.is_error else ("✓", "green")
         self._line(cut_before(f"  {sign} {what}", ending, error_width()), colour)
         if event.for_user:
@@ -233,18 +236,20 @@ class Terminal(Host):
         edits = ToolResult("", "", [], details=event.details).edits
         plain = [(line, "bright_black") for line in printable(output).strip("\n").splitlines()]
         if edits:
-            self._output([line for each in edits for line in coloured_diff(printable(str(each["diff"])))], MOST_CHANGED)
+            self._output(
+                [line for each in edits for line in coloured_diff(printable(str(each["diff"])))], MAX_DIFF_LINES
+            )
         elif event.is_error:
-            self._output(plain, MOST_FAILED, last=True)
+            self._output(plain, MAX_FAILURE_LINES, last=True)
         elif not event.for_user:
-            self._output(plain, MOST_SHOWN)
+            self._output(plain, MAX_OUTPUT_LINES)
 
     def _output(self, lines: Sequence[tuple[str, str]], most: int, *, last: bool = False) -> None:
         """What a tool gave, the first lines of it or the `last`, and how to see the rest.
 
         A last line in brackets is the tool's own word about its output: that is always shown.
         """
-        cells = UNLIMITED if self._verbose else error_width() - INDENT
+        cells = UNLIMITED if self._verbose else error_width() - INDENT_CELLS
         over = 0 if self._verbose or len(lines) <= most + 1 else len(lines) - most  # a note takes a line, too
         shown = [(cut(line.expandtabs(4), cells), colour) for line, colour in lines]
         shown = shown[over:] if last else shown[: len(shown) - over]
@@ -257,7 +262,7 @@ class Terminal(Host):
             own = [line for line in lines[-1:] if over and _OWN_WORD.fullmatch(line[0])]
             shown = [note, *shown] if last else [*shown, note, *own]
         for line, colour in shown:
-            self._line(f"{'':{INDENT}}{line}", colour)
+            self._line(f"{'':{INDENT_CELLS}}{line}", colour)
 
     def _line(self, text: str, colour: str, *, always: bool = False) -> None:
         if always or not self._quiet:

@@ -49,7 +49,7 @@ def decide_folder(options: CommandOptions) -> Loaded:
     here = Path.cwd()
     if options.workspace or folder != loaded.config.agent.workspace_dir or here.is_relative_to(folder):
         return loaded
-    about = f"{here} is in no git repository. The agent works here if you say so, else in {folder}."
+    about = f"{here} isn't in a git repository. Unless you say yes, the agent works in {folder}."
     if options.interactive and confirm("Work in this folder?", printable(about)):
         return _decide_trust(dataclasses.replace(options, workspace=here))
     elsewhere = f"This folder isn't a git repository: working in {folder}. To work here: --workspace ."
@@ -62,7 +62,7 @@ def _decide_trust(options: CommandOptions) -> Loaded:
     if not found or not options.interactive:
         return loaded
     home, folder = places(loaded.config)
-    about = f"{folder} holds files that can change what the agent may do, or run: {', '.join(found)}."
+    about = f"{folder} has files that can change what the agent may do, or run: {', '.join(found)}."
     trust(home, folder, trusted=confirm("Do you trust this folder?", printable(about)))
     return options.load()
 
@@ -72,11 +72,13 @@ async def opened(agent: Agent, name: str, host: TurnIO) -> AsyncGenerator[Sessio
     """The session of that name, for as long as it is needed. Raises SessionError."""
     session = await agent.open(name)
     try:
-        for warning in (*agent.notices, *session.warnings):
+        for problem in agent.notices:
+            host.emit(Notice(problem, "error"))  # also where --quiet hides warnings: the agent lacks tools
+        for warning in session.warnings:
             host.emit(Notice(warning, "warning"))
         began = header_of(session.entries).workspace
         if began not in ("", str(agent.workspace)):
-            host.emit(Notice(f"This session began in {began}; it goes on in {agent.workspace}.", "warning"))
+            host.emit(Notice(f"This session began in {began} and continues in {agent.workspace}.", "warning"))
         yield session
     finally:
         await agent.leave(session)

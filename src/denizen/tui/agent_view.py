@@ -12,14 +12,14 @@ from textual.widgets import Static
 
 from denizen.runtime.clock import Clock
 from denizen.text.printable import printable
-from denizen.tui.prompt import Prompt, StatusPrompt
+from denizen.tui.prompt import PromptInput, StatusPrompt
 from denizen.tui.scrollback import Line, Scrollback
 from denizen.worlds.moo.listener import Facts, Kind, Status
 
-NARROW = 90
+MIN_PANEL_COLUMNS = 90
 """Columns below which there is no side panel."""
 
-HOLDING = "scroll mode: ↑ ↓ PgUp PgDn Home End, Esc goes back"
+SCROLL_HINT = "scroll mode: ↑ ↓ PgUp PgDn Home End, Esc goes back"
 
 
 class SidePanel(Static):
@@ -56,7 +56,7 @@ class AgentView(Vertical):
     AgentView .entry { height: auto; }
     AgentView .hint { display: none; color: $text-muted; }
     AgentView.-holding .hint { display: block; }
-    AgentView.-holding Prompt { display: none; }
+    AgentView.-holding PromptInput { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "toggle_scrolling", "Scroll", priority=True, show=False),
@@ -76,7 +76,7 @@ class AgentView(Vertical):
         self._lines = Scrollback(most)
         self._panel = SidePanel()
         self._status = StatusPrompt(name)
-        self._prompt = Prompt()
+        self._prompt = PromptInput()
 
     def compose(self) -> ComposeResult:
         """Its parts."""
@@ -85,7 +85,7 @@ class AgentView(Vertical):
         with Horizontal(classes="entry"):
             yield self._status
             yield self._prompt
-            yield Static(HOLDING, classes="hint", markup=False)
+            yield Static(SCROLL_HINT, classes="hint", markup=False)
 
     def line(self, kind: Kind, text: str) -> None:
         """Show a line."""
@@ -107,9 +107,9 @@ class AgentView(Vertical):
 
     def on_resize(self, event: events.Resize) -> None:
         """Leave the panel out where it would take too much."""
-        self._panel.display = event.size.width >= NARROW
+        self._panel.display = event.size.width >= MIN_PANEL_COLUMNS
 
-    def on_prompt_entered(self, event: Prompt.Entered) -> None:
+    def on_prompt_input_entered(self, event: PromptInput.Entered) -> None:
         """Hand an instruction over."""
         event.stop()
         if text := " ".join(event.text.split()):

@@ -17,9 +17,9 @@ from textual.widgets.markdown import MarkdownStream
 from textual.widgets.option_list import Option
 
 from denizen.tui.full_screen import FullScreen
-from denizen.tui.prompt import Prompt
+from denizen.tui.prompt import PromptInput
 
-MOST = 400
+MAX_BLOCKS = 400
 """Blocks kept on the screen; the session has all."""
 
 
@@ -48,14 +48,14 @@ class Person(Protocol):
         """The names and titles of what they can go on with."""
 
 
-class ToolCall(Collapsible):
+class ToolCallBlock(Collapsible):
     """A finished call in one line, which opens to show its output."""
 
     DEFAULT_CSS = """
-    ToolCall { background: $background; border: none; padding: 0; }
-    ToolCall CollapsibleTitle { padding: 0 1; color: ansi_bright_green; text-style: none; }
-    ToolCall.-failed CollapsibleTitle { color: ansi_bright_red; }
-    ToolCall Contents { padding: 0 0 0 5; }
+    ToolCallBlock { background: $background; border: none; padding: 0; }
+    ToolCallBlock CollapsibleTitle { padding: 0 1; color: ansi_bright_green; text-style: none; }
+    ToolCallBlock.-failed CollapsibleTitle { color: ansi_bright_red; }
+    ToolCallBlock Contents { padding: 0 0 0 5; }
     """
 
     def __init__(self, title: str, output: Sequence[tuple[str, str]], *, failed: bool, opened: bool) -> None:
@@ -113,7 +113,7 @@ class ChatApp(FullScreen):
 
     def __init__(self, person: Person, parser: MarkdownIt, *, words: Sequence[str], history: Sequence[str]) -> None:
         super().__init__()
-        self.prompt = Prompt(words, person.take_back)
+        self.prompt = PromptInput(words, person.take_back)
         for text in history:
             self.prompt.remember(text)
         self._person = person
@@ -162,7 +162,7 @@ class ChatApp(FullScreen):
 
     def add_tool(self, title: str, output: Sequence[tuple[str, str]], *, failed: bool, opened: bool) -> None:
         """Show a finished call, and in it the lines of its output, each with its colour."""
-        self._put(ToolCall(title, output, failed=failed, opened=opened))
+        self._put(ToolCallBlock(title, output, failed=failed, opened=opened))
 
     def show_activity(self, text: str) -> None:
         """Show what is going on, in place of what did."""
@@ -186,7 +186,7 @@ class ChatApp(FullScreen):
         self.prompt.end_answer()
         self._show_sign()
 
-    def on_prompt_entered(self, event: Prompt.Entered) -> None:
+    def on_prompt_input_entered(self, event: PromptInput.Entered) -> None:
         """Tell the person's side."""
         if event.is_answer:
             self._person.answer(event.text)
@@ -249,8 +249,8 @@ class ChatApp(FullScreen):
     async def _mount(self, widget: Widget) -> None:
         await self._end_reply()
         await self._blocks.mount(widget)
-        if len(self._blocks.children) > MOST:
-            await self._blocks.remove_children(self._blocks.children[: MOST // 4])
+        if len(self._blocks.children) > MAX_BLOCKS:
+            await self._blocks.remove_children(self._blocks.children[: MAX_BLOCKS // 4])
 
     async def _write(self, delta: str) -> None:
         if not delta.strip() and self._stream is None:

@@ -20,15 +20,15 @@ _ACTIONS = {
 }
 
 
-class Prompt(TextArea):
+class PromptInput(TextArea):
     """Where a person types: Enter sends, Alt-Enter and Ctrl-J begin another line, ↑ and ↓ go through what was sent.
 
     Tab completes `words` at the beginning. ↑ in an empty prompt first has what `take_back` gives.
     """
 
     DEFAULT_CSS = """
-    Prompt { height: auto; max-height: 8; padding: 0; background: $background; scrollbar-size-vertical: 1; }
-    Prompt > .text-area--cursor-line { background: $background; }
+    PromptInput { height: auto; max-height: 8; padding: 0; background: $background; scrollbar-size-vertical: 1; }
+    PromptInput > .text-area--cursor-line { background: $background; }
     """
 
     class Entered(Message):

@@ -20,7 +20,7 @@ from denizen.worlds.moo.listener import Kind
 KINDS: Sequence[str] = get_args(Kind)
 """What a line can be; any other is shown like `server`."""
 
-LONGEST = 10_000
+MAX_LINE_CHARS = 10_000
 """Characters shown of one line."""
 
 _GUTTER = 6  # cells left of a row, for its time
@@ -84,7 +84,7 @@ class Scrollback(ScrollView, can_focus=True):
         """Put lines below the last one."""
         gone = 0
         for line in lines:
-            self._append(line._replace(text=printable(line.text[:LONGEST]).expandtabs(8)))
+            self._append(line._replace(text=printable(line.text[:MAX_LINE_CHARS]).expandtabs(8)))
             if len(self._lines) > self._most:
                 gone += self._lines.popleft()[1]
         if gone:
@@ -95,24 +95,6 @@ class Scrollback(ScrollView, can_focus=True):
     def release(self) -> None:
         """Show the end, and follow it."""
         self.held = False
-        self.scroll_to(y=self.max_scroll_y, animate=False)
-
-    def action_scroll_up(self) -> None:
-        self.scroll_relative(y=-1, animate=False)
-
-    def action_scroll_down(self) -> None:
-        self.scroll_relative(y=1, animate=False)
-
-    def action_page_up(self) -> None:
-        self.scroll_relative(y=-self.size.height, animate=False)
-
-    def action_page_down(self) -> None:
-        self.scroll_relative(y=self.size.height, animate=False)
-
-    def action_scroll_home(self) -> None:
-        self.scroll_to(y=0, animate=False)
-
-    def action_scroll_end(self) -> None:
         self.scroll_to(y=self.max_scroll_y, animate=False)
 
     def on_resize(self, _: events.Resize) -> None:

@@ -24,9 +24,8 @@ from denizen.worlds.assemble import Agent
 def acp(options: CommandOptions) -> int:
     """Serve the agent to an editor over the Agent Client Protocol, on standard input and output.
 
-    The editor says in which folder a session works, shows what the agent does, and asks its user where something needs
-    to be approved. Sessions are those of `denizen sessions`. It needs more packages, and says how to install them where
-    they are missing.
+    The editor chooses the folder of a session, shows what the agent does, and asks you for approvals. These sessions
+    are listed by `denizen sessions`, too. This command needs the extra `acp`, and says how to install it.
     """
     try:
         from denizen.worlds.code.acp import Editors, serve

@@ -17,16 +17,15 @@ from denizen.worlds.code.replay import RecordedModel, replay
 
 @click.command("replay")
 @click.argument("name", metavar="SESSION")
-@click.option("--from", "start", default="", metavar="ENTRY", help="From the turn that holds this entry on.")
+@click.option("--from", "start", default="", metavar="ENTRY", help="Start with the turn that contains this entry.")
 @click.option("--json", is_flag=True, help="One JSON object a line for each call.")
 @command_options((WORKPLACE,))
 def replay_session(name: str, start: str, options: CommandOptions) -> int:
-    """Run a session's tools again and say where they now answer differently.
+    """Run a session's tool calls again, and show which results differ now.
 
-    The model's replies are the recorded ones: nothing is asked, and nothing is spent. The tools run in a copy of the
-    files as they were when the session first changed them; what reaches out, and what a person answered, isn't run.
-    Folder, profile and action format are the session's, unless options name others. The exit status is 1 where
-    something differs.
+    No model is called: the replies are the recorded ones. The tools run in a copy of the files as they were when the
+    session first changed them; calls that reach out or ask a person give their recorded results. Folder, profile and
+    action format are the session's, unless options name others. The exit status is 1 if a result differs.
     """
     entries = asyncio.run(store().read(name))
     options = options_as_begun(options, entries)
@@ -53,5 +52,5 @@ async def _replay(entries: Sequence[AnyEntry], start: str, options: CommandOptio
             write(click.style(f"{sign} {step.entry}  {cut(one_line(step.shown), 100)}{note}", fg=colour) + "\n")
             write("".join(f"    {line}\n" for line in printable(difference).splitlines()))
     if not options.json:
-        write(f"{same} as recorded, {differing} different\n")
+        write(f"{same} the same, {differing} different\n")
     return 1 if differing else 0

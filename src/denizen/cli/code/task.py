@@ -12,7 +12,7 @@ import msgspec
 from denizen import __version__
 from denizen.cli.attachments import compose, read_piped, unattached
 from denizen.cli.home import store
-from denizen.cli.host import JsonLines
+from denizen.cli.host import JsonHost
 from denizen.cli.options import CommandOptions, command_options
 from denizen.cli.output import write_file
 from denizen.cli.sessions import print_sessions
@@ -61,26 +61,26 @@ class TaskOptions:
 @click.command(epilog=_EXAMPLES)
 @click.argument("task", nargs=-1)
 @click.option("--role", default="", metavar="NAME", help="investigator, auditor or refactorer.")
-@click.option("--diff", "base", default="", metavar="BASE", help="Show it what changed since this commit.")
+@click.option("--diff", "base", default="", metavar="BASE", help="Add the changes since this commit to the task.")
 @click.option(
     "--validate", "checks", multiple=True, metavar="CMD", help="A check that must pass; `auto`: the project's own."
 )
 @click.option(
     "--tries", type=click.IntRange(1), metavar="N", default=3, show_default=True, help="How often checks may fail."
 )
-@click.option("--rollback", is_flag=True, help="When the task fails, restore the files.")
+@click.option("--rollback", is_flag=True, help="If the task fails, restore the files.")
 @click.option("--shadow", is_flag=True, help="Work in a copy; apply the changes only if they pass.")
 @click.option("--commit", "commits", is_flag=True, help="Commit what it changed, and nothing else.")
 @click.option("--explain", is_flag=True, help="End the answer with the steps taken.")
 @click.option("--sarif", type=click.Path(dir_okay=False, path_type=Path), help="Write an auditor's findings there.")
-@click.option("--list-sessions", is_flag=True, help="Only list this workspace's sessions.")
+@click.option("--list-sessions", is_flag=True, help="List this workspace's sessions, and exit.")
 @command_options(profile="coder")
 def code(task: tuple[str, ...], list_sessions: bool, options: CommandOptions, **given: Any) -> int:
     """Do one task in this project: look, change, check.
 
-    The agent sees the task, what it kept and what its last commands gave, and nothing else. A checkpoint is kept
-    around everything that could change files: `denizen checkpoints`, and /undo in a chat, take it back. Without a task,
-    --continue or --session goes on with one that is unfinished, or stopped in its copy (--shadow).
+    The agent sees the task, the outputs and notes that it kept, and the output of its last commands. Checkpoints are
+    made before and after whatever could change files; `denizen checkpoints`, or /undo in a chat, restores them. Without
+    a task, --continue or --session continues one that is unfinished, or that stopped in its copy (--shadow).
     """
     with options.host() as host, asyncio.Runner() as runner:
         loaded = decide_folder(options)
@@ -92,9 +92,7 @@ def code(task: tuple[str, ...], list_sessions: bool, options: CommandOptions, **
         return run(runner, _do(" ".join(task), TaskOptions(**given), options, loaded, host))
 
 
-async def _do(
-    words: str, task: TaskOptions, options: CommandOptions, loaded: Loaded, host: Terminal | JsonLines
-) -> int:
+async def _do(words: str, task: TaskOptions, options: CommandOptions, loaded: Loaded, host: Terminal | JsonHost) -> int:
     """Do the task; its exit status."""
     for text in (*loaded.notices, *unattached(words)):
         host.emit(Notice(text, "warning"))
@@ -130,7 +128,7 @@ async def _do(
 
 
 def _task_spec(
-    task: TaskOptions, agent: Agent, role: Role | None, host: Terminal | JsonLines, left: TaskSpec
+    task: TaskOptions, agent: Agent, role: Role | None, host: Terminal | JsonHost, left: TaskSpec
 ) -> TaskSpec:
     """How to do the task: as the command line says, and as the unfinished one (`left`) was to be done."""
     commits = task.commits or left.commits
@@ -139,7 +137,7 @@ def _task_spec(
     own = validators_of(agent.workspace) if AUTO in checks else []
     found = [command for check in checks for command in (own if check == AUTO else [check])]
     if checks and not found:
-        host.emit(Notice("No check was found in this project, so the work isn't checked. --validate CMD names one."))
+        host.emit(Notice("No check was found in this project, so the work isn't checked. Name one: --validate CMD"))
     return TaskSpec(
         role=role.name if role else "",
         validators=found or left.validators,

@@ -10,7 +10,7 @@ from denizen.errors import DenizenError
 from denizen.worlds.chat.http.server import GatewayAway, Running, find_running
 from denizen.worlds.chat.http.token import read_token
 
-_SPARE = 30.0
+_TIMEOUT_MARGIN_S = 30.0
 """Seconds more than it was asked to wait that an answer may take."""
 
 
@@ -37,7 +37,7 @@ class Client:
         return await self._request("POST", path, 0.0, json=body)
 
     async def _request(self, method: str, path: str, wait: float, **arguments: Any) -> Any:
-        timeout = aiohttp.ClientTimeout(total=wait + _SPARE)
+        timeout = aiohttp.ClientTimeout(total=wait + _TIMEOUT_MARGIN_S)
         running, headers = self.running, {"Authorization": f"Bearer {read_token(self._home)}"}
         url = f"{running.url}{path}"
         try:

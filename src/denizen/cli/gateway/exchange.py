@@ -2,6 +2,7 @@
 
 import asyncio
 import getpass
+import shlex
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -21,14 +22,14 @@ from denizen.worlds.chat.ledger.outbound import ALSO
 from denizen.worlds.chat.ledger.questions import may_be_answer
 from denizen.worlds.commands import split_command
 
-_WAIT_S = 30
+_LONG_POLL_S = 30
 """Seconds that one request waits for a reply."""
 RESTART_S = 60.0
 """Seconds that a gateway may take to restart."""
 RETRY_DELAY_S = 1.0
 """Seconds before a gateway that doesn't answer is asked again."""
 _NO_REPLY = (
-    "No reply yet. A turn of this chat may still run, or wait for you: /approve, /deny and /stop overtake all messages."
+    "No reply yet. A turn of this chat may still be running, or waiting for you; /approve, /deny and /stop act at once."
 )
 
 _T = TypeVar("_T")
@@ -72,16 +73,16 @@ class Exchange:
         that was sent before, by its id, has the reply that it had.
         """
         message_id = message_id or uuid4().hex
-        posted = await self._answered(partial(self.post, text, message_id))
+        posted = await self._answered(message_id, partial(self.post, text, message_id))
         if not posted["accepted"]:
-            for reply in await self._answered(partial(self._last, MAX_REPLIES)):
+            for reply in await self._answered(message_id, partial(self._last, MAX_REPLIES)):
                 if _answers(reply, message_id):
                     yield reply
                     return
         is_command = split_command(text)[0] == "stop" or may_be_answer(text)
         waited = False
         while True:
-            found = await self._answered(self.replies)
+            found = await self._answered(message_id, self.replies)
             for reply in found:
                 yield reply
                 if is_command or _answers(reply, message_id):
@@ -92,16 +93,19 @@ class Exchange:
 
     async def replies(self) -> list[dict[str, Any]]:
         """What comes next in the chat; nothing, where nothing comes for a while."""
-        query = {**self._query, "after": self._after, "wait": _WAIT_S}
-        found = (await self._client.get("/api/replies", query, wait=_WAIT_S))["replies"]
+        query = {**self._query, "after": self._after, "wait": _LONG_POLL_S}
+        found = (await self._client.get("/api/replies", query, wait=_LONG_POLL_S))["replies"]
         self._went_on(found)
         return found
 
     async def _last(self, count: int) -> list[dict[str, Any]]:
         return (await self._client.get("/api/replies", {**self._query, "last": count}))["replies"]
 
-    async def _answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
-        """The gateway's answer; while it restarts, it is asked again. Raises GatewayAway after `RESTART_S`."""
+    async def _answered(self, message_id: str, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """The gateway's answer; while it restarts, it is asked again.
+
+        Raises GatewayAway after `RESTART_S`, with the command that later gets the reply to this message.
+        """
         away_since = None
         while True:
             try:
@@ -110,9 +114,11 @@ class Exchange:
                 now = self._clock.monotonic()
                 if away_since is None:
                     away_since = now
-                    say(f"{error}\nWaiting for it for {RESTART_S:.0f} s …", dim=True)
+                    say(f"{error}\nWaiting up to {RESTART_S:.0f} s for it …", dim=True)
                 elif now - away_since >= RESTART_S:
-                    raise
+                    command = f"denizen send --chat {shlex.quote(self._query['chat'])} --id {shlex.quote(message_id)}"
+                    later = f"To send the message again without doubling it, or to get its reply: {command} TEXT"
+                    raise GatewayAway(f"{error}\n{later}") from error
                 await self._clock.sleep(RETRY_DELAY_S)
 
     def _went_on(self, replies: list[dict[str, Any]]) -> None:

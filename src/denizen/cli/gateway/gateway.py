@@ -25,11 +25,11 @@ _log = logging.getLogger(__name__)
 
 @click.command()
 @click.argument("action", type=click.Choice(["install"]), required=False)
-@click.option("--print", "prints", is_flag=True, help="With install: print the service's file, and write nothing.")
-@click.option("--host", default="", metavar="ADDRESS", help="Listen there (gateway.host).")
+@click.option("--print", "prints", is_flag=True, help="With install: print the service file instead of writing it.")
+@click.option("--host", default="", metavar="ADDRESS", help="The address to listen on (gateway.host).")
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0: a free one (gateway.port).")
-@click.option("--rotate-token", is_flag=True, help="Make a new token, also for the gateway that runs, and exit.")
-@click.option("--new-ledger", is_flag=True, help="Begin with an empty ledger where gateway.db is missing.")
+@click.option("--rotate-token", is_flag=True, help="Replace the token, also of a running gateway, and exit.")
+@click.option("--new-ledger", is_flag=True, help="Start with an empty ledger if gateway.db is missing.")
 @command_options((MODEL, WORKPLACE), profile="gateway")
 def gateway(
     action: str | None,
@@ -43,10 +43,10 @@ def gateway(
 ) -> int:
     """Serve the agent to chats and programs, in the foreground, until it is stopped.
 
-    What comes in is kept before it is acknowledged: after a crash, the next start goes on with it. SIGTERM and Ctrl-C
-    let running turns end within gateway.grace seconds; a second one stops at once. What is left goes on at the next
-    start. SIGHUP reads the configuration again. `install` writes a service of yours that runs it (systemd, or launchd
-    on macOS).
+    Messages are saved before they are acknowledged, so the next start after a crash continues with them. SIGTERM and
+    Ctrl-C give running turns gateway.grace seconds to end; a second one stops at once. Unfinished turns continue at the
+    next start. SIGHUP reloads the configuration. `install` writes a user service that runs the gateway (systemd, or
+    launchd on macOS).
     """
     if action:
         return _install(prints=prints)
@@ -65,7 +65,7 @@ def _install(*, prints: bool) -> int:
         write(service.text)
         return 0
     install(service)
-    write(f"{service.path} is written. Start it: {service.start}\n")
+    write(f"Wrote {service.path}. Start it: {service.start}\n")
     return 0
 
 
@@ -74,7 +74,7 @@ async def _rotate(folder: Path) -> int:
         await Client(folder).post("/api/token", {})
     else:
         new_token(folder)
-    write(f"The new token is in {folder / 'token'}; the old one is void, and what was open under it is closed.\n")
+    write(f"The new token is in {folder / 'token'}; the old one no longer works, and its connections are closed.\n")
     return 0
 
 

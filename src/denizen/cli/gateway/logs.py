@@ -17,7 +17,7 @@ from denizen.cli.output import say
 from denizen.config.home import private_folder
 from denizen.config.redact import RedactingFilter, Redactor
 
-BYTES, FILES = 10_000_000, 5
+MAX_FILE_BYTES, BACKUP_FILES = 10_000_000, 5
 """Bytes of a file, and how many older ones are kept."""
 REPEATED_AFTER_S = 60.0
 """Seconds before the same line is logged again."""
@@ -60,7 +60,7 @@ class PrivateFile(RotatingFileHandler):
             return
         self._failures += 1
         if self._failures == 1:
-            say(f"{self.baseFilename} can't be written: {error.strerror}. Until it can, the log is here alone.")
+            say(f"{self.baseFilename} can't be written: {error.strerror}. Until then, the log is only here.")
 
 
 class RepeatFilter(logging.Filter):
@@ -86,7 +86,7 @@ def log_to(home: Path, name: str, redactor: Redactor) -> None:
     private_folder(folder)
     shown = logging.StreamHandler()
     shown.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    kept = PrivateFile(folder / f"{name}.jsonl", maxBytes=BYTES, backupCount=FILES, encoding="utf-8")
+    kept = PrivateFile(folder / f"{name}.jsonl", maxBytes=MAX_FILE_BYTES, backupCount=BACKUP_FILES, encoding="utf-8")
     kept.setFormatter(JsonFormatter())
     for handler in (shown, kept):
         handler.addFilter(RedactingFilter(redactor))

@@ -14,11 +14,17 @@ from denizen.cli.output import say
 @click.command()
 @click.argument("text", nargs=-1, required=True)
 @click.option("--chat", default="home", show_default=True, metavar="NAME", help="The chat, which is a session.")
-@click.option("--id", "message_id", default="", metavar="ID", help="Sent again under its id, a message counts once.")
+@click.option(
+    "--id",
+    "message_id",
+    default="",
+    metavar="ID",
+    help="The message's id; a message that is sent again with its id counts once.",
+)
 def send(text: tuple[str, ...], chat: str, message_id: str) -> int:
     """Send a message to the gateway, wait for the reply and print it. @path attaches a file.
 
-    The message's id is on standard error. If the gateway restarts meanwhile, this waits for it.
+    The message's id is printed to standard error. If the gateway restarts meanwhile, the command waits for it.
     """
     return asyncio.run(_send(" ".join(text), chat, message_id or uuid4().hex))
 

@@ -13,7 +13,7 @@ from denizen.worlds.chat.http.status import Status
 
 @click.command()
 def status() -> int:
-    """Say whether a gateway runs on this home, where it listens, what it has and what waits."""
+    """Show whether a gateway runs on this home, where it listens, and what is queued."""
     client = Client(home())
     found = msgspec.convert(asyncio.run(client.get("/api/status")), Status)
     write(f"running: process {client.running.pid}, {client.running.url}\n")

@@ -26,11 +26,11 @@ def talk(chat: str) -> int:
             run(runner, _typed(exchange))
             return 0
         for text in filter(None, map(str.strip, sys.stdin)):
-            status = run(runner, _said(exchange, text))
+            status = run(runner, _send(exchange, text))
     return status
 
 
-async def _said(exchange: Exchange, text: str) -> int:
+async def _send(exchange: Exchange, text: str) -> int:
     return [show(reply) async for reply in exchange.say(text)][-1]
 
 

@@ -12,11 +12,10 @@ from denizen.worlds.chat.ledger.database import DEFAULT_TIMING, WorkerTiming
 @click.command()
 @command_options((MODEL, WORKPLACE), profile="gateway")
 def worker(options: CommandOptions) -> int:
-    """Take turns of the gateway that shares gateway.database, in the foreground, until it is stopped.
+    """Run turns of the gateway that shares gateway.database, in the foreground, until it is stopped.
 
-    Any number may run, on any number of machines; where one dies, the others go on with its turns. SIGTERM and Ctrl-C
-    let running turns end within gateway.grace seconds; a second one stops at once. SIGHUP reads the configuration
-    again.
+    Any number may run, on any number of machines; if one dies, the others continue its turns. SIGTERM and Ctrl-C give
+    running turns gateway.grace seconds to end; a second one stops at once. SIGHUP reloads the configuration.
     """
     while asyncio.run(work(options)):
         pass

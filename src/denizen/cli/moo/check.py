@@ -15,12 +15,12 @@ from denizen.worlds.moo.plans import load_plan, plan_problems
 from denizen.worlds.moo.token_pages import avatar
 
 
-@click.command(short_help="Read an agent's directory, and say what is wrong.")
+@click.command(short_help="Check an agent's directory.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 def check(folder: Path) -> None:
-    """Read an agent's directory as `run` would, and say what it comes to, or what is wrong.
+    """Read an agent's directory as `run` would, and show its settings, or what is wrong.
 
-    The server isn't asked. The exit status is 2 if something is wrong.
+    The server isn't contacted. The exit status is 2 if something is wrong.
     """
     opened = open_folder(folder)
     settings, loaded = opened.settings, opened.loaded
@@ -45,7 +45,7 @@ def check(folder: Path) -> None:
     for notice in notices:
         click.secho(one_line(notice), fg="yellow", err=True)
     wrong = [*character.problems, *plan_problems(opened.path)]
-    if not (opened.password or settings.key_file):
-        wrong.append(f"{SETTINGS}: there is no password: set {settings.password_env}, or moo.key_file.")
+    if opened.missing_password:
+        wrong.append(opened.missing_password)
     if wrong:
         raise ConfigError("\n".join(f"{opened.path}: {each}" for each in wrong))

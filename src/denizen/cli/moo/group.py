@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from denizen.cli.moo.apart import play_apart
+from denizen.cli.moo.own_process import play_in_own_process
 from denizen.cli.moo.run import PlainLines, brain_of, stop_at_signals, trace
 from denizen.cli.output import print_table, say_error, write
 from denizen.cli.text import one_line
@@ -30,7 +30,7 @@ from denizen.worlds.moo.live import live
 from denizen.worlds.moo.supervisor import Seat, supervise
 from denizen.worlds.moo.token_pages import avatar
 
-PATIENCE = 60.0
+STOP_TIMEOUT_S = 60.0
 """Seconds that `down` waits for a group to end."""
 
 folder_argument = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="GROUP")
@@ -38,19 +38,19 @@ folder_argument = click.argument("folder", type=click.Path(file_okay=False, path
 
 @click.group("group")
 def group() -> None:
-    """Several agents: the directory GROUP has a group.toml, and the directories of its agents."""
+    """Several agents that run together. GROUP is a directory with a group.toml and its agents' directories."""
 
 
-@group.command(short_help="Let the agents of a group play until they are stopped.")
+@group.command(short_help="Run the agents of a group until they are stopped.")
 @folder_argument
 @click.option("--processes", type=click.Choice(["one", "each"]), help="One for all, or one each; over group.toml.")
-@click.option("--model", default="", metavar="PROVIDER:MODEL", help="Which model, in place of the directories'.")
-@click.option("--plain", is_flag=True, help="Print lines, also where there is a terminal for the whole screen.")
+@click.option("--model", default="", metavar="PROVIDER:MODEL", help="The model to use instead of the directories'.")
+@click.option("--plain", is_flag=True, help="Print lines, also on a terminal.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="As in `denizen ask`.")
 def up(folder: Path, *, processes: str | None, model: str, plain: bool, config: Path | None) -> int:
-    """Sign the agents of GROUP in, and let them play until they are stopped.
+    """Sign in the agents of GROUP, and run them until they are stopped.
 
-    An agent that falls is started again, after 5 seconds and then ever longer; the others play on. Ctrl-C, SIGTERM and
+    An agent that fails is restarted, after 5 seconds and then ever longer; the others play on. Ctrl-C, SIGTERM and
     `down` let all leave with @quit. The exit status is 1 if an agent was given up.
     """
     found = open_group(folder)
@@ -61,7 +61,7 @@ def up(folder: Path, *, processes: str | None, model: str, plain: bool, config: 
     if not plain:
         require_textual()
     private_folder(found.shared)
-    busy = f"{found.path} runs already (process {{holder}}). Stop it first: denizen moo group down {folder}"
+    busy = f"{found.path} is already running (process {{holder}}). Stop it first: denizen moo group down {folder}"
     held = lock(found.lock, busy)
     options = ["--group", str(found.path), *(["--model", model] if model else [])]
     options += ["--config", str(config)] if config else []
@@ -92,13 +92,13 @@ async def _up(found: Group, members: Sequence[AgentFolder], options: Sequence[st
         screen = AgentsApp(views).shown(stop.set)
     seats += [Seat(found, member, shown, clock) for member, shown in zip(members, listeners, strict=True)]
 
-    is_apart = found.settings.processes == "each"
-    for missing in () if is_apart else trace(members[0].loaded.environ):
+    has_processes = found.settings.processes == "each"
+    for missing in () if has_processes else trace(members[0].loaded.environ):
         seats[0].line("system", missing)
 
     async def play(seat: Seat) -> None:
-        if is_apart:
-            await play_apart(seat, options, stop)
+        if has_processes:
+            await play_in_own_process(seat, options, stop)
             return
         for notice in seat.folder.notices:
             seat.line("system", one_line(notice))
@@ -121,7 +121,7 @@ def down(folder: Path) -> None:
         write(f"{found.path} isn't running.\n")
         return
     os.kill(runner, signal.SIGTERM)
-    latest = time.monotonic() + PATIENCE
+    latest = time.monotonic() + STOP_TIMEOUT_S
     while found.runner == runner:
         if time.monotonic() > latest:
             raise DenizenError(f"Process {runner} is still leaving. To end it at once: denizen moo group down {folder}")
@@ -129,26 +129,26 @@ def down(folder: Path) -> None:
     write(f"{found.path} has ended (process {runner}).\n")
 
 
-@group.command(short_help="Say who of a group plays.")
+@group.command(short_help="Show which agents of a group are playing.")
 @folder_argument
 def status(folder: Path) -> int:
-    """Say whether GROUP runs, how each agent is since when, and who holds the token. Status 1: it isn't running."""
+    """Show whether GROUP runs, each agent's state, and who holds the token. Exit status 1: it isn't running."""
     found = open_group(folder)
     states, runner = _states(found), found.runner
     token = next((state.token for state in states.values() if state.token), "")
     write(f"running: process {runner}; token: {token or 'nobody'}\n" if runner else "not running\n")
-    rows = [
-        (name, state.life, _time(state.since), state.doing if runner else "", str(state.restarts), state.problem)
-        for name, state in states.items()
-    ]
+    rows: list[Sequence[str]] = []
+    for name, state in states.items():
+        since = f"{datetime.fromtimestamp(state.since).astimezone():%Y-%m-%d %H:%M:%S}" if state.since else ""
+        rows.append((name, state.life, since, state.doing if runner else "", str(state.restarts), state.problem))
     print_table(["AGENT", "STATE", "SINCE", "DOING", "RESTARTS", "LAST FALL"], rows, elastic="LAST FALL")
     return 0 if runner else 1
 
 
-@group.command(short_help="Say what the agents of a group have done and spent.")
+@group.command(short_help="Show what the agents of a group have done and spent.")
 @folder_argument
 def stats(folder: Path) -> None:
-    """Say how many cycles each agent has finished since GROUP was started, how they came out, and what they took."""
+    """Show each agent's cycles since GROUP was started, their outcomes, and what they cost."""
     titles = ["AGENT", "CYCLES", "DISPATCHED", "GOAL ONLY", "FAILED", "TOKENS", "COST", "SLOW (P95)"]
     rows = [
         (
@@ -164,7 +164,7 @@ def stats(folder: Path) -> None:
     print_table(titles, rows, right=titles[1:])
 
 
-@group.command("cycle-age", short_help="Say how long ago each agent's last cycle ended.")
+@group.command("cycle-age", short_help="Show how long ago each agent's last cycle ended.")
 @folder_argument
 @click.option("--stale", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Over group.toml.")
 def cycle_age(folder: Path, stale: float | None) -> int:
@@ -192,7 +192,3 @@ def _states(found: Group) -> Mapping[str, AgentState]:
         name: msgspec.structs.replace(state, life="stopped") if state.life in playing and not runner else state
         for name, state in states.items()
     }
-
-
-def _time(at: float) -> str:
-    return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M:%S}" if at else ""

@@ -45,16 +45,16 @@ user = {user}
 _IGNORED = "logs/\nbuilds/\n"
 
 
-@click.command(short_help="Make the directory of a new agent.")
+@click.command(short_help="Create the directory of a new agent.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
-@click.option("--name", default="", help="What it is called. Otherwise: as the directory.")
+@click.option("--name", default="", help="The agent's name (default: the directory's).")
 @click.option("--host", default="localhost", show_default=True, help="The server.")
 @click.option("--port", default=8022, show_default=True, type=click.IntRange(1, 65535), help="Its port.")
-@click.option("--user", default="", help="The player to sign in as. Otherwise: the name.")
-@click.option("--model", default="", metavar="PROVIDER:MODEL", help="Its model. Otherwise: the home's.")
-@click.option("--force", is_flag=True, help="Write over files that are there.")
+@click.option("--user", default="", help="The player to sign in as (default: the name).")
+@click.option("--model", default="", metavar="PROVIDER:MODEL", help="Its model (default: the home's).")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(folder: Path, *, name: str, host: str, port: int, user: str, model: str, force: bool) -> None:
-    """Make the directory of a new agent: who it is (SOUL.md), and where it plays (denizen.toml)."""
+    """Create the directory of a new agent: who it is (SOUL.md), and where it plays (denizen.toml)."""
     name = name or folder.resolve().name
     user = user or name.lower()
     variable = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in user.upper())
@@ -68,7 +68,7 @@ def init(folder: Path, *, name: str, host: str, port: int, user: str, model: str
     files = {SOUL: _SOUL.format(name=name), SETTINGS: settings, ".gitignore": _IGNORED}
     there = [each for each in files if (folder / each).exists()]
     if there and not force:
-        raise ConfigError(f"{folder} has {', '.join(there)} already. Write over with --force.")
+        raise ConfigError(f"{folder} has {', '.join(there)} already. To overwrite: --force")
     private_folder(folder)
     for each, text in files.items():
         write_private(folder / each, text.encode())

@@ -10,7 +10,7 @@ from denizen.cli.moo.run import run
 
 @click.group()
 def moo() -> None:
-    """Characters of a text world: make one, check it, let it play."""
+    """Characters of a text world: create, check and run them."""
 
 
 for _command in (run, init, check, group):

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import click
 
-from denizen.cli.moo.apart import JsonLines, instructed
+from denizen.cli.moo.own_process import JsonListener, taking_instructions
 from denizen.cli.output import write
 from denizen.cli.text import one_line
+from denizen.errors import ConfigError
 from denizen.runtime.clock import Clock, SystemClock
 from denizen.tui import require_textual
 from denizen.worlds.assemble import Agent
@@ -37,10 +38,10 @@ _COLOURS: dict[Kind, str] = {
     "patch": "blue",
 }
 OFFLINE = (
-    "The model is `offline`: rules, no language model. The agent watches and follows the token chain, "
-    'and thinks of nothing. To let it think, set a model: `model = "provider:model"` in {}.'
+    "The model is `offline`: rules, not a language model. The agent watches and follows the token chain, "
+    'and never thinks. To let it think, set a model: `model = "provider:model"` in {}.'
 )
-"""What whoever runs such an agent should know."""
+"""A warning for agents without a language model."""
 
 
 class PlainLines:
@@ -62,11 +63,11 @@ class PlainLines:
         write(click.style(f"[{at:%H:%M:%S}] {self._name}[{kind}] {one_line(text)}", fg=_COLOURS.get(kind)) + "\n")
 
 
-@click.command(short_help="Let an agent play until it is stopped.")
+@click.command(short_help="Run an agent until it is stopped.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 @click.option("--delay", default=0.0, type=click.FloatRange(0), metavar="SECONDS", help="Wait before signing in.")
-@click.option("--model", default="", metavar="PROVIDER:MODEL", help="Which model, in place of the directory's.")
-@click.option("--plain", is_flag=True, help="Print lines, also where there is a terminal for the whole screen.")
+@click.option("--model", default="", metavar="PROVIDER:MODEL", help="The model to use instead of the directory's.")
+@click.option("--plain", is_flag=True, help="Print lines, also on a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and take instructions from standard input.")
 @click.option("--group", type=click.Path(file_okay=False, path_type=Path), help="The group whose chain it belongs to.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="As in `denizen ask`.")
@@ -75,8 +76,8 @@ def run(
 ) -> int:
     """Sign in to a text world as the agent of DIR, and let it play until it is stopped.
 
-    Ctrl-C and SIGTERM let it leave with @quit; a second one ends it at once. A connection that is lost is made again,
-    five times at most. On a terminal it has the whole screen, and takes instructions there; elsewhere it prints lines.
+    Ctrl-C and SIGTERM let it leave with @quit; a second one ends it at once. A lost connection is retried, at most five
+    times. On a terminal the agent has the whole screen, and takes instructions there; elsewhere it prints lines.
     """
     open_member = open_group(group).member if group else open_folder
     opened = open_member(folder, config=config, overrides={"model": model} if model else None)
@@ -95,8 +96,8 @@ async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: b
     listener: CharacterListener = PlainLines(clock)
     screen: AbstractAsyncContextManager[None] = nullcontext()
     if as_json:
-        listener = JsonLines()
-        screen = instructed(lambda text: brain.instruct(text), stop)  # noqa: PLW0108 - made below
+        listener = JsonListener()
+        screen = taking_instructions(lambda text: brain.instruct(text), stop)  # noqa: PLW0108 - made below
     elif on_screen:
         from denizen.tui.agent_view import AgentView
         from denizen.tui.agents_app import AgentsApp
@@ -112,7 +113,12 @@ async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: b
 
 @asynccontextmanager
 async def brain_of(folder: AgentFolder, listener: CharacterListener) -> AsyncGenerator[Brain]:
-    """The brain of the agent in a directory, which has its session until the context ends."""
+    """The brain of the agent in a directory, which has its session until the context ends.
+
+    Raises ConfigError where it can't sign in for want of a password.
+    """
+    if folder.missing_password:
+        raise ConfigError(f"{folder.path}: {folder.missing_password}")
     async with Agent(folder.config, environ=folder.loaded.environ, profile="denizen") as agent:
         if agent.model.name == "offline":
             listener.line("system", OFFLINE.format(folder.path / "denizen.toml"))

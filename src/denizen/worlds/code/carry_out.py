@@ -91,22 +91,22 @@ async def _commit(task: CodeTask, outcome: Outcome) -> bool:
     message = message_of(asked.text if asked else "", outcome.result.reply)
     others = in_other_repositories(workspace, outcome.changed)
     if others:
-        io.emit(Notice(f"In repositories of their own, and so not committed: {named(others)}.", "warning"))
+        io.emit(Notice(f"Not committed, because they are in other repositories: {named(others)}.", "warning"))
     ours = [path for path in outcome.changed if path not in others]
     try:
         left = await by_products(workspace, ours, edited(entries), environ)
         if left:
-            io.emit(Notice(f"Made by commands, not by edits, and so not committed: {named(left)}.", "warning"))
+            io.emit(Notice(f"Not committed, because commands made them, not edits: {named(left)}.", "warning"))
         ours = [path for path in ours if path not in left]
         if not ours:
-            io.emit(Notice("Nothing of the project was changed, so nothing is committed."))
+            io.emit(Notice("No project file changed, so there is nothing to commit."))
             return True
         made = await commit(workspace, ours, message, environ, repository=Path(task.spec.repository))
     except DenizenError as why:
-        io.emit(Notice(f"Not committed. {why}\nIts message was to be:\n{message}", "error"))
+        io.emit(Notice(f"Not committed. {why}\nThe message would have been:\n{message}", "error"))
         return False
     if not made:
-        io.emit(Notice("What was changed is committed already."))
+        io.emit(Notice("The changes are already committed."))
         return True
     subject, _, _ = message.partition("\n")
     io.emit(Notice(f"committed {made}: {subject} ({counted(len(ours), 'file')})"))

@@ -20,12 +20,12 @@ REQUEST = (
     f"End your answer with a section {HEADING!r} that holds a message for the commit of your changes: a subject of at "
     "most 72 characters in the imperative, an empty line, then what changed and why, in a few lines."
 )
-SUBJECT = 72
+MAX_SUBJECT_CHARS = 72
 """Characters of a subject at most."""
-SECONDS = 300.0
-MOST_DIFFERENCE = 200_000
+GIT_TIMEOUT_S = 300.0
+MAX_DIFF_BYTES = 200_000
 """Bytes of a difference that go with a task."""
-_MOST_LISTED = 10_000_000
+_MAX_LIST_BYTES = 10_000_000
 """Bytes of a list of paths."""
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 
@@ -47,7 +47,7 @@ async def difference_to(base: str, agent: AgentHandle) -> Text:
         emit=lambda _: None,
         ask=nobody,
     )
-    git = git_tool(agent.record.environ, most=MOST_DIFFERENCE)
+    git = git_tool(agent.record.environ, most=MAX_DIFF_BYTES)
     try:
         answer = await git.run({"args": f"diff --end-of-options {shlex.quote(base)} --"}, turn)
         status = await git.run({"args": "status --porcelain --untracked-files=all"}, turn)
@@ -64,8 +64,11 @@ def message_of(task: str, reply: str) -> str:
     """The commit's message: the answer's section for it, else one made of the task and the answer."""
     _, text, _ = _split(reply)
     subject, _, body = text.partition("\n") if text else (task.strip().partition("\n")[0], "", reply.strip())
-    short = textwrap.shorten(subject.strip() or "Changes by the agent", SUBJECT, placeholder=" …")
-    lines = [textwrap.fill(line, SUBJECT) if len(line) > SUBJECT else line for line in body.strip().splitlines()]
+    short = textwrap.shorten(subject.strip() or "Changes by the agent", MAX_SUBJECT_CHARS, placeholder=" …")
+    lines = [
+        textwrap.fill(line, MAX_SUBJECT_CHARS) if len(line) > MAX_SUBJECT_CHARS else line
+        for line in body.strip().splitlines()
+    ]
     return "\n".join([short, "", *lines]).strip() + "\n"
 
 
@@ -119,7 +122,7 @@ async def by_products(
     """The paths that no edit made and git doesn't track: what commands and checks left. Raises DenizenError."""
     made = [path for path in paths if path not in edited]
     listed = ("-c", "core.quotePath=false", "ls-files", "--", *made)
-    tracked = set((await _git(workspace, environ, *listed, most=_MOST_LISTED)).splitlines()) if made else set[str]()
+    tracked = set((await _git(workspace, environ, *listed, most=_MAX_LIST_BYTES)).splitlines()) if made else set[str]()
     return [path for path in made if path not in tracked]
 
 
@@ -150,17 +153,19 @@ async def commit(
     of its own, or changed the hooks.
     """
     if repository_of(workspace) != repository:
-        raise DenizenError(f"Since the task began, {workspace} is no longer in the repository {repository}.")
+        raise DenizenError(f"{workspace} has left the repository {repository} since the task began.")
     hooks = Path(os.path.normpath(workspace / await _git(workspace, environ, "rev-parse", "--git-path", "hooks")))
     folder = hooks.parent if hooks.name == "_" else hooks  # husky's hooks run what is in the folder above
     if ran := next((path for path in paths if (workspace / path).is_relative_to(folder)), None):
-        raise DenizenError(f"The task changed {ran}, which a commit runs: look at it, and commit it yourself.")
+        raise DenizenError(
+            f"The task changed {ran}, which git runs on commit. Check it, and commit the changes yourself."
+        )
     there = [path for path in paths if os.path.lexists(workspace / path)]
     if there:
         await _git(workspace, environ, "add", "--", *there)
     gone = [path for path in paths if path not in there and await _git(workspace, environ, "ls-files", "--", path)]
     if not there and not gone:
-        raise DenizenError("What was changed is deleted, and git never knew of it: there is nothing to commit.")
+        raise DenizenError("All changed files were untracked and are deleted, so there is nothing to commit.")
     if not await _git(workspace, environ, "status", "--porcelain", "--", *there, *gone):
         return ""
     await _git(workspace, environ, "commit", "--quiet", "--only", "-m", message, "--", *there, *gone)
@@ -172,10 +177,10 @@ async def _git(workspace: Path, environ: Mapping[str, str], *words: str, most: i
     try:
         argv = [find_program("git", environ, workspace), "--literal-pathspecs", "--no-pager", *words]
         command = Sandboxed(argv, trusted_environ(environ, workspace))
-        status = await run(command, workspace, seconds=SECONDS, take=kept.add)
+        status = await run(command, workspace, seconds=GIT_TIMEOUT_S, take=kept.add)
     except (FileNotFoundError, ToolRefused) as why:
         raise DenizenError(f"git can't be run: {why}") from why
     text = kept.text("run it to see them").strip()
     if status != 0:
-        raise DenizenError(f"git {words[0]} failed: {text or 'it took too long'}. The changes are there, uncommitted.")
+        raise DenizenError(f"git {words[0]} failed: {text or 'it took too long'}. The changes are kept, uncommitted.")
     return text

@@ -36,12 +36,12 @@ from denizen.ports import (
 from denizen.text.not_run import MISSING, STOPPED_WHILE_RUNNING
 from denizen.worlds.world import AgentHandle
 
-REACHES_OUT = Traits.NETWORK | Traits.SENDS | Traits.CHANGES | Traits.PRIVATE
+NOT_REPLAYED_TRAITS = Traits.NETWORK | Traits.SENDS | Traits.CHANGES | Traits.PRIVATE
 """Traits of tools that aren't run again: they give their recorded results."""
 
 _DURATION = re.compile(r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ms|µs|us|s|sec|secs|seconds|min|minutes)(?![\w])")
 
-ELSEWHERE = frozenset({"ask", "remember", "recall", "forget"})
+NOT_REPLAYED_TOOLS = frozenset({"ask", "remember", "recall", "forget"})
 """Tools that aren't run again either: a person, or the home, answers them."""
 
 
@@ -155,7 +155,7 @@ async def replay(agent: AgentHandle, entries: Sequence[AnyEntry], *, start: str 
     where there is no such entry.
     """
     if start and all(entry.id != start for entry in entries):
-        raise SessionError(f"The session has no entry {start!r}; `denizen sessions export` shows their ids.")
+        raise SessionError(f"The session has no entry {start!r}; `denizen sessions export` shows the ids.")
     if agent.checkpoints is None:
         raise DenizenError(
             f"No checkpoints are kept in {agent.workspace}, so there is no copy of its files to replay in. "
@@ -231,7 +231,7 @@ def _was_run(result: ToolResult) -> bool:
 
 
 def _runs(tool: Tool, agent: AgentHandle) -> bool:
-    if tool.traits & REACHES_OUT or tool.name in ELSEWHERE:
+    if tool.traits & NOT_REPLAYED_TRAITS or tool.name in NOT_REPLAYED_TOOLS:
         return False
     return Traits.EXECUTES not in tool.traits or agent.record.sandbox.confines
 

@@ -21,7 +21,7 @@ _LINE = re.compile(
 )
 _LEVELS = {"CRITICAL": "error", "HIGH": "error", "MEDIUM": "warning", "LOW": "note", "INFO": "note"}
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_HELP = "A model found this by reading the code: see for yourself before you act on it."
+_HELP = "A model found this by reading the code: verify it before you act on it."
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from denizen.ports import Sandbox
 from denizen.tools.programs.process import BoundedOutput, run
 from denizen.trusted.programs import find_program
 
-MOST = 50_000
+MAX_OUTPUT_BYTES = 50_000
 """Bytes of a command's output that are compared with its earlier output."""
-SHOWN = 6_000
+MAX_SHOWN_CHARS = 6_000
 """Characters of a failed command's output that the model gets."""
-SECONDS = 900.0
+CHECK_TIMEOUT_S = 900.0
 """How long one may take."""
-_LARGEST = 5_000_000
+_MAX_FILE_BYTES = 5_000_000
 """Bytes of a file that is looked into."""
 _NO_TESTS = "no test specified"
 _NUMBERS = re.compile(r"[\d.,]+")
@@ -40,8 +40,8 @@ class Verdict:
     @property
     def shown(self) -> str:
         """The output for the model: of a long one the beginning and the end."""
-        half = SHOWN // 2
-        long = len(self.output) > SHOWN
+        half = MAX_SHOWN_CHARS // 2
+        long = len(self.output) > MAX_SHOWN_CHARS
         return f"{self.output[:half]}\n[…]\n{self.output[-half:]}" if long else self.output
 
     def repeats(self, before: str) -> bool:
@@ -78,10 +78,10 @@ def validators_of(workspace: Path) -> list[str]:
 
 
 async def validate(
-    command: str, *, sandbox: Sandbox, workspace: Path, network: bool = False, seconds: float = SECONDS
+    command: str, *, sandbox: Sandbox, workspace: Path, network: bool = False, seconds: float = CHECK_TIMEOUT_S
 ) -> Verdict:
     """Run the command in the sandbox. Where it can't be started, it has failed."""
-    kept = BoundedOutput(MOST)
+    kept = BoundedOutput(MAX_OUTPUT_BYTES)
     argv = [find_program("bash", os.environ, workspace, otherwise="/bin/sh"), "-c", "--", command]
     wrapped = await asyncio.to_thread(sandbox.wrap, argv, workspace=workspace, network=network)
     try:
@@ -119,7 +119,7 @@ def _read_table(path: Path, parse: Callable[[str], object]) -> Mapping[str, Any]
 def _text(path: Path) -> str:
     """The text of a file; empty for anything else: reading a pipe would wait."""
     try:
-        return (read_file(path, _LARGEST) or b"").decode("utf-8", "replace")
+        return (read_file(path, _MAX_FILE_BYTES) or b"").decode("utf-8", "replace")
     except OSError:
         return ""
 

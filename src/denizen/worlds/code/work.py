@@ -30,7 +30,7 @@ FIX_OR_LEAVE = (
     "It failed in the same way before the task began. If fixing that is part of the task, do it. "
     "Otherwise leave it, and give your answer again."
 )
-TAKEN_BACK = "The task failed, and what it changed in files was taken back."
+TAKEN_BACK = "The task failed, and its file changes were undone."
 
 
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -120,7 +120,7 @@ class Checks:
         if self._failed_before(self.failed):
             self.excused.add(self.failed.command)
             advice = FIX_OR_LEAVE
-        self.task.io.emit(Notice(f"{self.failed.command} fails; the agent gets what it says", "warning"))
+        self.task.io.emit(Notice(f"{self.failed.command} fails; the agent gets its output", "warning"))
         return f"The work isn't done: `{self.failed.command}` fails.\n{self.failed.shown}\n{advice}"
 
     async def _first_failure(self) -> Verdict | None:
@@ -276,7 +276,7 @@ async def _roll_back(task: CodeTask) -> bool:
     try:
         await take_back(task.agent.checkpoints, task.session, span, to=task.session.head, told=TAKEN_BACK)
     except DenizenError as why:
-        task.io.emit(Notice(f"The files could not be brought back: {why}", "error"))
+        task.io.emit(Notice(f"The files couldn't be restored: {why}", "error"))
         return False
-    task.io.emit(Notice("The task failed; the files are what they were before it. In a chat, /redo takes that back."))
+    task.io.emit(Notice("The task failed, and its file changes were undone. In a chat, /redo restores them."))
     return True

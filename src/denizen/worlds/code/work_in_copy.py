@@ -23,13 +23,13 @@ COPY = "copy"
 """The state entry that names the copy that a session's task is done in."""
 
 LOST = (
-    "The copy of the project that you worked in is gone, and every change of yours with it: the files are as they were "
-    "before the task. Make the changes again."
+    "The copy of the project that you worked in is gone, with all your changes: the files are as they were before the "
+    "task. Make the changes again."
 )
-STOPPED = "(This was begun before and stopped. What you did for it is there: see what is left to do, and do it.)"
-WAITS = "The project is as it was: the changes wait in the copy for the answer."
-GONE = "The project is as it was: the task wasn't done, and the changes in its copy are gone."
-NOTHING = "The project is as it was: nothing was changed in its copy, which is gone."
+STOPPED = "(This task was begun before and stopped. Your changes so far are there: find what is left to do, and do it.)"
+WAITS = "The project is unchanged: the changes are in the copy until the question is answered."
+GONE = "The project is unchanged: the task failed, and its copy was deleted."
+NOTHING = "The project is unchanged: nothing changed in the copy, which was deleted."
 
 _End = Literal["stopped", "waiting", "failed", "applied"]
 """What became of the work in a copy: `waiting` for a person's answer; its checks `failed`; `stopped` otherwise."""
@@ -47,7 +47,7 @@ async def work_in_copy(task: CodeTask, *, again: str) -> Outcome:
     """
     session, io, checkpoints = task.session, task.io, task.agent.checkpoints
     if checkpoints is None:
-        raise DenizenError("This agent keeps no checkpoints, so there is no copy to work in.")
+        raise DenizenError("--shadow needs checkpoints, and this agent keeps none.")
     task = replace(task, message=task.message or _task_again(session))
     await prepare(task)
     copy = await _find_or_make_copy(checkpoints, session, io)
@@ -97,7 +97,7 @@ async def _leave_copy(
         except DenizenError:  # nobody knows whether something was changed, so the copy stays
             stays = True
         if stays:
-            where = f"What was done so far is in {copy.path}; to go on there: {again}"
+            where = f"The work so far is in {copy.path}. Continue there: {again}"
             io.emit(Notice(f"Not applied. {where}", "error"))
             return
     await _record_copy(session, "")
@@ -114,7 +114,7 @@ async def _find_or_make_copy(checkpoints: Shadow, session: Session, io: TurnIO) 
     is_own = recorded and recorded.session == session.key  # a fork has the same entries, but not the copy
     left = await checkpoints.copy_in(Path(recorded.folder)) if recorded and is_own else None
     if left and is_current:
-        io.emit(Notice("The copy of the project is still there: the task goes on in it."))
+        io.emit(Notice("Continuing in the copy of the project."))
         return left
     if left:
         await left.discard()

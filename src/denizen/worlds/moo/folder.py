@@ -61,6 +61,19 @@ class AgentFolder:
         """The password to sign in with, or an empty string."""
         return self.settings.password or self.loaded.environ.get(self.settings.password_env, "")
 
+    @property
+    def missing_password(self) -> str:
+        """What to do about a password that signing in needs and that isn't set; empty: nothing is missing."""
+        settings = self.settings
+        if settings.transport == "ssh":
+            is_needed = not settings.key_file
+        else:
+            is_needed = any("{password}" in line for line in settings.login)
+        if self.password or not is_needed:
+            return ""
+        other = ", or moo.key_file" if settings.transport == "ssh" else ""
+        return f"{SETTINGS}: no password is set. Set {settings.password_env} in the environment{other}."
+
 
 def open_folder(
     path: Path,

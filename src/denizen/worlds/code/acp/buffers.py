@@ -18,7 +18,7 @@ from denizen.worlds.world import AgentHandle
 TIMEOUT_S = 10.0
 """For one file; the call then works with the saved text."""
 
-MOST_BYTES = 1_000_000
+MAX_BUFFER_BYTES = 1_000_000
 """Larger files aren't compared with the editor's."""
 
 _FAILURES = (ToolRefused, acp.RequestError, OSError, ValueError)
@@ -51,7 +51,7 @@ class Buffers:
     async def _save(self, path: str) -> None:
         saved = load_or_empty(self._files, path)
         data = saved.data or b""
-        if len(data) > MOST_BYTES or saved.text.encode() != data:  # editors show other encodings in their own way
+        if len(data) > MAX_BUFFER_BYTES or saved.text.encode() != data:  # editors show other encodings in their own way
             return
         shown = await self._shown(saved.path)
         if not _same(shown, saved.text):

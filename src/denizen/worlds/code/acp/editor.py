@@ -49,10 +49,10 @@ Update = (
     | schema.UsageUpdate
 )
 
-MOST_PRINTED = 4000
+MAX_OUTPUT_CHARS = 4000
 """Characters shown of what a running call printed: the last ones."""
 
-LONGEST_TITLE = 80
+MAX_TITLE_CHARS = 80
 """Characters."""
 
 _KINDS: Mapping[str, schema.ToolKind] = {
@@ -231,12 +231,12 @@ class Updates:
             case ToolUpdate(tool_call_id=call_id, text=text):
                 if call_id in self._in_terminal:  # which shows it
                     return
-                printed = self._printed[call_id] = (self._printed.get(call_id, "") + text)[-MOST_PRINTED:]
+                printed = self._printed[call_id] = (self._printed.get(call_id, "") + text)[-MAX_OUTPUT_CHARS:]
                 yield acp.update_tool_call(call_id, content=[_block(printed)])
             case ToolEnd():
                 yield from self._ended(event)
             case Withdrawn():
-                yield acp.update_agent_message_text("\n\n(What was shown of this answer doesn't count.)\n\n")
+                yield acp.update_agent_message_text("\n\n(The answer above was withdrawn.)\n\n")
             case Retry(profile_id=profile):
                 name = event.model if profile == "default" else f"{event.model} ({profile})"
                 yield acp.update_agent_thought_text(f"{name}: {event.words}.\n")
@@ -291,7 +291,7 @@ class Updates:
         by_trait = (kind for trait, kind in _KINDS_BY_TRAIT.items() if tool and trait in tool.traits)
         return acp.start_tool_call(
             call.id,
-            title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
+            title if len(title) <= MAX_TITLE_CHARS else f"{title[: MAX_TITLE_CHARS - 1]}…",
             kind=_KINDS.get(call.name) or next(by_trait, "other"),
             status=status,
             content=content,

@@ -138,7 +138,7 @@ async def _compact(opened: OpenSession, io: TurnIO, _: str) -> RunResult:
 
 async def _undo(opened: OpenSession, io: TurnIO, how: str) -> RunResult:
     said = await undo(opened.agent.record, opened.session, force=how == "force")
-    return _reply(io, f"Undone, with its changes to files: {said}\n\n/redo takes that back.")
+    return _reply(io, f"Undone, with its file changes: {said}\n\n/redo restores them.")
 
 
 async def _redo(opened: OpenSession, io: TurnIO, how: str) -> RunResult:
@@ -151,10 +151,8 @@ def _reply(io: TurnIO, text: str) -> RunResult:
 
 
 COMMANDS = {
-    "continue": EditorCommand("Go on with a turn that was left unfinished", _continue),
-    "compact": EditorCommand("Replace older messages by a summary of them", _compact),
-    "undo": EditorCommand(
-        "Take the last turn back, with what it did to files (/undo force: also what changed since)", _undo
-    ),
-    "redo": EditorCommand("Take the last /undo back", _redo),
+    "continue": EditorCommand("Resume an unfinished turn", _continue),
+    "compact": EditorCommand("Replace older messages with a summary", _compact),
+    "undo": EditorCommand("Undo the last turn and its file changes (/undo force: also over later changes)", _undo),
+    "redo": EditorCommand("Undo the last /undo", _redo),
 }

@@ -167,14 +167,14 @@ class Editors:
             case "model":
                 await self._change_agent(opened, str(value))
             case _:
-                raise acp.RequestError.invalid_params({"config": f"there is no option {config_id}"})
+                raise acp.RequestError.invalid_params({"config": f"no option is called {config_id}"})
         return schema.SetSessionConfigOptionResponse(config_options=[*opened.options()])
 
     async def prompt(self, session_id: str, prompt: Sequence[Any], **_: Any) -> schema.PromptResponse:
         """One turn, or a command. A pending question takes the prompt as its answer."""
         opened = self._find(session_id)
         if opened.busy:
-            raise acp.RequestError.invalid_request({"session": "its turn isn't over; cancel it first"})
+            raise acp.RequestError.invalid_request({"session": "a turn is running; cancel it first"})
         editor = EditorIO(self._editor(), session_id, opened, has_forms=self._has_forms, has_buffers=self._has_buffers)
         while opened.notices:  # with the first prompt: before its answer an editor doesn't know the session
             editor.emit(Notice(opened.notices.pop(0), "warning"))
@@ -224,7 +224,7 @@ class Editors:
         """The open session. Raises RequestError where there is none."""
         if opened := self._open.get(session_key(session_id)):
             return opened
-        raise acp.RequestError.invalid_params({"session": f"there is no open session {session_id}"})
+        raise acp.RequestError.invalid_params({"session": f"session {session_id} isn't open"})
 
     async def _enter(
         self, name: str, cwd: str, mcp_servers: Sequence[Any] | None, *, known: bool = False
