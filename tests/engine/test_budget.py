@@ -183,7 +183,7 @@ async def test_sums_that_could_not_be_read_are_counted_again_once_their_file_is_
 async def test_a_turn_makes_no_further_call_while_the_last_one_cannot_be_counted(
     agent_of: MakeAgent, monkeypatch: pytest.MonkeyPatch, host: Host
 ) -> None:
-    monkeypatch.setattr("denizen.sessions.spend_file.PATIENCE", 0.01)
+    monkeypatch.setattr("denizen.sessions.home_database.TIMEOUT_S", 0.01)
     agent = agent_of(say("a", cost_usd=0.5), dear(0.5), dear(0.5), say("b", cost_usd=0.5), tools=[look])
     await run_agent("before", agent=agent)
     with contextlib.closing(sqlite3.connect(agent.home / "spend.db", isolation_level=None)) as other:
@@ -204,7 +204,7 @@ async def test_a_turn_makes_no_further_call_while_the_last_one_cannot_be_counted
 async def test_a_process_makes_no_call_that_may_cost_while_nothing_can_be_counted(
     agent_of: MakeAgent, monkeypatch: pytest.MonkeyPatch, cost: float | None
 ) -> None:
-    monkeypatch.setattr("denizen.sessions.spend_file.PATIENCE", 0.01)
+    monkeypatch.setattr("denizen.sessions.home_database.TIMEOUT_S", 0.01)
     before = agent_of(say("a", cost_usd=0.5))
     await run_agent("before", agent=before)
     agent = agent_of(say("b", cost_usd=cost))

@@ -38,8 +38,8 @@ class SpendFile:
         return dict(self._execute(_READ, names) if self._database.path.exists() else ())
 
     def add(self, sums: Mapping[str, float]) -> None:
+        self._execute(_USE, sums)  # first: sums that can't be added are added again later
         self._execute(_ADD, sums)
-        self._execute(_USE, sums)
 
     def forget(self, days: float, limit: int) -> int:
         if not self._database.path.exists():
