@@ -86,14 +86,14 @@ def settings_page() -> Iterator[str]:
 def events_page() -> Iterator[str]:
     """Every event that `on_event` receives, what streams inside `llm_stream`, the result and its messages."""
     yield "# Events\n"
-    yield "What `on_event`, `stream_agent()` and `denizen ask --json` give. Each is a struct of `denizen.events`."
+    yield "`on_event`, `stream_agent()` and `denizen ask --json` report these. Each is a struct of `denizen.events`."
     yield "As JSON it has its name in the field `type`."
     yield from _structs(get_args(events.RunEvent))
-    yield "\n## Pieces of a stream\n\nWhat `llm_stream` carries in `event`."
+    yield "\n## Pieces of a stream\n\nThe field `event` of `llm_stream` is one of these."
     yield from _structs(get_args(events.Delta))
     yield "\n## The result\n"
     yield from _fields(events.RunResult)
-    yield "\n## Messages and their parts\n\nThe structs of `denizen.messages`. As JSON they lack what has its default."
+    yield "\n## Messages and their parts\n\nThe structs of `denizen.messages`. As JSON, fields with their default value are left out."
     yield from _structs(
         (*get_args(messages.Message), *get_args(messages.AssistantPart), messages.Image),
     )
@@ -110,7 +110,7 @@ def errors_page() -> Iterator[str]:
         if inspect.isclass(kind) and issubclass(kind, errors.DenizenError):
             yield f"| `{name}` | {_cell(_doc(kind))} |"
     yield "\nThe kinds of a `ModelError` ([what happens then](../models.md#when-a-call-fails)):\n"
-    yield "| kind | another try may help |\n|---|---|"
+    yield "| kind | retried |\n|---|---|"
     for each in get_args(errors.ErrorKind):
         yield f"| `{each}` | {'yes' if each in errors.RETRIABLE else 'no'} |"
 
