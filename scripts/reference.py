@@ -93,7 +93,7 @@ def events_page() -> Iterator[str]:
     yield from _structs(get_args(events.Delta))
     yield "\n## The result\n"
     yield from _fields(events.RunResult)
-    yield "\n## Messages and their parts\n\nThe structs of `denizen.messages`. As JSON, fields with their default value are left out."
+    yield "\n## Messages and their parts\n\nThe structs of `denizen.messages`. As JSON, default values are left out."
     yield from _structs(
         (*get_args(messages.Message), *get_args(messages.AssistantPart), messages.Image),
     )

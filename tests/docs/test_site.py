@@ -55,6 +55,22 @@ def test_search_works_in_pages_opened_from_disk(site: Path, tmp_path: Path) -> N
     assert 'href="gateway.html' in page.partition('class="md-search-result__list"')[2]
 
 
+@pytest.mark.needs("chromium")
+def test_names_in_tables_stay_on_one_line(site: Path, tmp_path: Path) -> None:
+    page = site / "coming-from.html"
+    measure = (
+        "<script>addEventListener('load', () => { document.title = [...document.querySelectorAll('td code.word')]"
+        ".filter(code => code.getClientRects().length > 1).map(code => code.textContent).join(' ') + '.' })</script>"
+    )
+    measured = tmp_path / "measured.html"
+    measured.write_text(
+        page.read_text("utf-8").replace("assets/", f"{site.as_uri()}/assets/").replace("</body>", measure)
+    )
+    shown = visit(measured.as_uri(), folder=tmp_path)
+    assert 'class="word">--json<' in shown
+    assert "<title>.</title>" in shown
+
+
 def test_pages_load_nothing_from_the_network(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert (
