@@ -90,7 +90,7 @@ async def test_model_that_a_server_here_lacks_is_answered_with_where_its_own_are
 
 async def test_model_that_calls_no_tools_can_act_in_its_text(loopback_openai: LoopbackOpenAI) -> None:
     words = await refused(loopback_openai, "ollama:gemma:2b", 400, "library/gemma:2b does not support tools")
-    assert words.endswith('or let it act by commands in its text: agent.actions = "shell"')
+    assert words.endswith('or commands in its text: agent.actions = "shell"')
 
 
 # Keys, money, limits
@@ -217,7 +217,7 @@ async def test_answer_compressed_in_a_way_of_its_own_says_where_to_look() -> Non
     async with Raw(whole(b"\x1f\x8b", "Content-Encoding: br")) as server:
         words = await told(server.url, "ollama:qwen3")
     assert words.endswith(
-        "; something on the way does it: see that providers.ollama.base_url leads to the provider itself"
+        "; a proxy on the way changes it: check that providers.ollama.base_url is the provider itself"
     )
 
 
@@ -292,17 +292,17 @@ async def test_setting_that_is_refused_is_named(loopback_openai: LoopbackOpenAI,
         (500, "image input is not supported - hint: you may need to provide the mmproj", "take a model that sees"),
         (400, "image exceeds 5 MB maximum: 6 MB > 5 MB", "begin a new session with a smaller picture"),
         (400, "image dimensions exceed max allowed size: 8000 pixels", "begin a new session with a smaller picture"),
-        (404, "No endpoints found that support tool use", "take a model that calls tools, or let it act by commands"),
-        (403, "Country, region, or territory not supported", "take a provider that serves where you are"),
-        (400, "User location is not supported for the API use.", "take a provider that serves where you are"),
+        (404, "No endpoints found that support tool use", "use a model that calls tools, or commands in its text"),
+        (403, "Country, region, or territory not supported", "use a provider that is available in your region"),
+        (400, "User location is not supported for the API use.", "use a provider that is available in your region"),
         (
             403,
             "x requires moderation. Your input was flagged for harassment",
-            "say it otherwise, or take another model",
+            "rephrase it, or use another model",
         ),
         (403, "Your account has been flagged for unusual activity.", "set a key that may do that"),
-        (400, "Invalid prompt: your prompt was flagged as potentially violating our policy", "say it otherwise"),
-        (400, "Output blocked by content filtering policy", "say it otherwise, or take another model"),
+        (400, "Invalid prompt: your prompt was flagged as potentially violating our policy", "rephrase it"),
+        (400, "Output blocked by content filtering policy", "rephrase it, or use another model"),
         (400, "Client sent an HTTP request to an HTTPS server.", "write https:// in providers.office.base_url"),
         (
             404,
@@ -322,7 +322,7 @@ async def test_refusal_says_what_to_do(loopback_openai: LoopbackOpenAI, status: 
 async def test_answer_in_another_format_names_what_may_be_wrong(loopback_openai: LoopbackOpenAI, body: bytes) -> None:
     words = await refused(loopback_openai, "office:m", 200, body)
     assert words.endswith(
-        "; see that providers.office.base_url leads to a model server, and providers.office.api is its format"
+        "; check that providers.office.base_url is a model server, and providers.office.api its format"
     )
 
 

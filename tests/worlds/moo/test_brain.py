@@ -278,7 +278,7 @@ async def test_others_make_it_think_so_often_in_an_hour_and_you_still_may(tmp_pa
             await play.seconds(5)
         assert play.asked == 3
         [told] = [line for line in play.watcher.told("system") if "world_cycles_per_hour" in line]
-        assert told.startswith("Others' words have made it think 3 times within an hour")
+        assert told.startswith("The world's lines have started 3 cycles within an hour")
         play.brain.instruct("Go on.")
         await play.until(lambda: play.asked == 4)
         await play.seconds(3600)

@@ -236,7 +236,7 @@ def test_without_a_time_out_and_by_workers_nobody_is_asked() -> None:
 
 
 def test_the_foremans_model_can_not_pass_the_token() -> None:
-    with pytest.raises(ToolRefused, match="by itself"):
+    with pytest.raises(ToolRefused, match="passes the token"):
         foreman("Mason").sends('page tinker with "Token: Tinker go."')
     assert foreman("Mason").sends("page tinker with hello") == "page tinker with hello"
 
@@ -251,7 +251,7 @@ def test_the_foremans_model_can_not_pass_the_token() -> None:
 )
 def test_a_page_about_the_token_can_not_hide_among_other_commands(command: str) -> None:
     agent = holding()
-    with pytest.raises(ToolRefused, match="a command of its own"):
+    with pytest.raises(ToolRefused, match="a separate command"):
         agent.sends(command)
     assert agent.token.holds
     assert agent.sends("say hi; page tinker with flowers") == "say hi; page tinker with flowers"

@@ -77,9 +77,7 @@ async def test_a_rule_does_not_pass_the_token(tmp_path: Path) -> None:
     soul = "## Rules of Engagement\n- `hungry` -> page tinker with Token: Tinker go.\n"
     async with playing(tmp_path, None, soul=soul, token_chain=["mason", "tinker"]) as play:
         play.world.say("You feel hungry.")
-        await play.until(
-            lambda: any("not sent: the token goes round by itself" in each for _, each in play.watcher.heard)
-        )
+        await play.until(lambda: any("not sent: the chain passes the token" in each for _, each in play.watcher.heard))
         assert play.world.sent == []
 
 

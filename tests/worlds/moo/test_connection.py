@@ -327,7 +327,9 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_and_says_what_to
     authority: tuple[Path, Path], tmp_path: Path
 ) -> None:
     told = await refusal(vouched_for(authority, tmp_path, "IP:127.0.0.1"), tmp_path)
-    assert "has no certificate to trust: unable to get local issuer certificate. If you trust that server" in told
+    assert (
+        "has a certificate that isn't trusted: unable to get local issuer certificate. If you trust that server" in told
+    )
     assert "SSL_CERT_FILE" in told
 
 

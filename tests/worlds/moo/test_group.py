@@ -38,8 +38,8 @@ def make_group(tmp_path: Path, text: str = CHAIN, agents: Sequence[str] = ("Fore
         ("agent = []", r"group.toml:1: agent isn't a setting. Did you mean agents?"),
         ('agents = ["A"]\nrestarts = -1', r"group.toml:2: restarts: expected an integer of at least 0, found -1"),
         ('agents = ["A"]\nchain_secret = "${NONE}"', r"group.toml:2: chain_secret needs the variable NONE"),
-        ("", "agents names none"),
-        ('agents = ["A", "../B", "A"]', r"agents names A, ../B"),
+        ("", "agents lists none"),
+        ('agents = ["A", "../B", "A"]', r"agents lists A, ../B"),
     ],
 )
 def test_a_mistake_in_group_toml_is_reported_with_its_place(tmp_path: Path, text: str, wrong: str) -> None:

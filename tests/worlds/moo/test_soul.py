@@ -111,7 +111,7 @@ def test_tools_that_are_none_and_intents_without_a_meaning_are_reported(folder: 
     character = Character(folder, MooSettings(tools=["look"]))
     assert character.tools == ["dig", "fly", "look"]
     intent, tool = character.problems
-    assert intent == "SOUL.md: `go home` has no `->`, and means nothing."
+    assert intent == "SOUL.md: `go home` has no `->` and is ignored."
     assert tool.startswith("Unknown tool fly; available: dig, ")
 
 

@@ -306,8 +306,8 @@ class Brain:
         else:
             self._report_once(
                 "share",
-                f"Others' words have made it think {len(times)} times within an hour, so they are ignored for now: "
-                "moo.world_cycles_per_hour sets how often they may.",
+                f"The world's lines have started {len(times)} cycles within an hour and start no more for now: "
+                "moo.world_cycles_per_hour sets the limit.",
             )
         return is_used_up
 
@@ -362,7 +362,7 @@ class Brain:
             await self._state.values.keep(CLEAR, self._state.now)
         self._wakeups += 1
         idle = self._settings.idle_wakeup_seconds
-        self._state.see(f"Woken after {idle:g} s of quiet, for time {self._wakeups} since anything happened.", "world")
+        self._state.see(f"Woken after {idle:g} s of quiet (wake-up {self._wakeups} since the last event).", "world")
         self._begin_cycle()
 
     def _show_status(self, status: Status) -> None:

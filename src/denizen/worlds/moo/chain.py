@@ -136,7 +136,7 @@ def process_command(state: ChainState, command: str) -> tuple[ChainState, str]:
     to, words = paged
     if not (chain.is_worker and page.kind == "done" and to.lower() == chain.foreman.lower()):
         raise ToolRefused(
-            "the token goes round by itself: page only the foreman, that your own part is done, in a command of its own"
+            "the chain passes the token: page only the foreman, that your own part is done, in a separate command"
         )
     return _reported(state), _page(state, chain.foreman, "done", done_text(words, chain))
 

@@ -130,6 +130,6 @@ def open_group(path: Path, environ: Mapping[str, str] | None = None) -> Group:
     wrong = [name for name in settings.agents if Path(name).name != name or settings.agents.count(name) > 1]
     if wrong or not settings.agents:
         names = ", ".join(dict.fromkeys(wrong)) or "none"
-        raise ConfigError(f"{path / GROUP}: agents names {names}: name directories in this folder, each once.")
+        raise ConfigError(f"{path / GROUP}: agents lists {names}: list directories of this folder, each once.")
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
     return Group(path, settings, home / "groups" / f"{path.name[:40]}-{digest}")

@@ -205,7 +205,7 @@ def _rules(name: str, text: str, problems: list[str]) -> list[SoulRule]:
 
 def _verbs(name: str, text: str, problems: list[str]) -> list[tuple[str, str]]:
     items = [(item, _ARROW.fullmatch(item)) for _, item in _items(text)]
-    problems += [f"{name}: `{item}` has no `->`, and means nothing." for item, found in items if not found]
+    problems += [f"{name}: `{item}` has no `->` and is ignored." for item, found in items if not found]
     return [(found["code"] or found["plain"], found["command"]) for _, found in items if found]
 
 

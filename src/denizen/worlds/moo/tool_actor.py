@@ -84,12 +84,12 @@ class ToolActor:
         again = commands in self._called if self._is_doubled else [commands] == self._called[-1:]
         self._called.append(commands)
         if again:
-            return self.result("the same call again in one reply: it is carried out once")
+            return self.result("not run: the same call again in one reply")
         self.acted += 1
         most = self._settings.tool_calls_per_cycle
         self.is_over |= self.acted >= most
         if self.acted > most:
-            return self.result(f"not run: a cycle has {most} calls")
+            return self.result(f"not run: a cycle has at most {most} calls")
         if self.awaits:
             return await self._carry_out(commands)
         self.script.extend(commands)

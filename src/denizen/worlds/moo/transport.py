@@ -18,7 +18,7 @@ KEEP_ALIVE_S, MAX_UNANSWERED_KEEP_ALIVES = 15, 3
 TERM = "xterm-256-basic"
 """The terminal for which DjangoMOO writes plain lines with telnet commands."""
 _CONNECT_TIMEOUT_S = 30.0
-_TRUST = "If you trust that server, name the file with its certificate, or its authority's, in SSL_CERT_FILE."
+_TRUST = "If you trust that server, set SSL_CERT_FILE to a file with its certificate or its authority's."
 
 
 class ServerUnreachable(DenizenError):
@@ -78,7 +78,7 @@ async def open_stream(server: Server, home: Path) -> AsyncGenerator[Stream]:
             reader, writer = await asyncio.open_connection(server.host, server.port, ssl=tls)
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message.rstrip(".")
-        raise ConfigError(f"{address_of(server)} has no certificate to trust: {why}. {_TRUST}") from error
+        raise ConfigError(f"{address_of(server)} has a certificate that isn't trusted: {why}. {_TRUST}") from error
     except OSError as error:
         raise _unreachable(server, error) from error
     try:
