@@ -104,7 +104,9 @@ class Git:
         foreign = {name: value for name, value in self.environ.items() if not name.startswith("GIT_")}
         try:
             process = await asyncio.create_subprocess_exec(
-                *(find_program("git", self.environ, self.root), *_OPTIONS, *args),
+                find_program("git", self.environ, self.root),
+                *_OPTIONS,
+                *args,
                 cwd=self.root,
                 env=foreign | _ENVIRONMENT | {name: str(path) for name, path in places.items()} | dict(env),
                 stdin=asyncio.subprocess.PIPE,

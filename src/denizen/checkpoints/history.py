@@ -166,10 +166,8 @@ async def path_changes(git: Git, old: str, new: str) -> dict[str, PathChange]:
 async def changed_paths(git: Git, pairs: Sequence[tuple[str, str]]) -> list[Sequence[str]]:
     """The paths that differ between each two trees, for people: odd characters in quotes."""
     questions = [f"{old} {new}" for old, new in pairs]
-    answer = await git.run(
-        *("diff-tree", "--stdin", "-r", *_relative(git), "--name-only", "--no-renames"),
-        data="".join(f"{question}\n" for question in questions).encode(),
-    )
+    command = ["diff-tree", "--stdin", "-r", *_relative(git), "--name-only", "--no-renames"]
+    answer = await git.run(*command, data="".join(f"{question}\n" for question in questions).encode())
     found: list[list[str]] = []
     for line in answer.decode(errors="replace").split("\n")[:-1]:
         if len(found) < len(questions) and line == questions[len(found)]:

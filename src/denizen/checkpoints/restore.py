@@ -169,7 +169,10 @@ async def _ignored(git: Git, tree: str, paths: Sequence[str]) -> set[str]:
         await rules.run("update-index", "-z", "--index-info", data=entries)
         await rules.run("checkout-index", "--all", "--force")
         ignored = await rules.items(
-            *("check-ignore", "--stdin", "-z", "--no-index"),
+            "check-ignore",
+            "--stdin",
+            "-z",
+            "--no-index",
             data=[f"./{path}" for path in paths],  # "./": a name is never magic
             env={"GIT_LITERAL_PATHSPECS": "0"},
             may_fail=True,  # when nothing is ignored

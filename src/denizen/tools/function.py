@@ -187,9 +187,19 @@ def tool(
             "properties": {name: parameter.schema for name, parameter in parameters.items()},
             "required": [name for name, parameter in parameters.items() if parameter.required],
         }
-        awaited, seen = inspect.iscoroutinefunction(function), Schema(called, description, schema)
         return FunctionTool(
-            *(function, awaited, parameters, context, called, shell_names, traits, seen, refuse, plans, asks, replies)
+            function,
+            awaited=inspect.iscoroutinefunction(function),
+            parameters=parameters,
+            context=context,
+            name=called,
+            shell_names=shell_names,
+            traits=traits,
+            schema=Schema(called, description, schema),
+            refuse=refuse,
+            plans=plans,
+            asks=asks,
+            replies=replies,
         )
 
     return made(function) if function else made

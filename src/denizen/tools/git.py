@@ -108,8 +108,9 @@ def git_tool(environ: Mapping[str, str], sandbox: Sandbox | None = None, *, most
                 copied = {**trusted, "GIT_INDEX_FILE": f"{scratch}/index"}
                 status = await repository.run(Sandboxed([program, *question], copied), kept.add)
         text = kept.text("ask for less, with -n, --stat or a path")
-        ending = f"[exit code {status}]" if status else "" if text else "[nothing]"
-        return ToolResult("", "", [Text(text + ending)], is_error=status != 0)
+        if status:
+            text += f"[exit code {status}]"
+        return ToolResult("", "", [Text(text or "[nothing]")], is_error=status != 0)
 
     return git
 

@@ -67,9 +67,10 @@ class Elicitations:
         """Ask the person whose request it belongs to; if that isn't clear, nobody: it may be another's."""
         from mcp_types import ElicitResult
 
-        current = _CURRENT.get()
-        sessions = {request.turn.session_key for request in self.requests if request.turn}
-        request = current if current in self.requests else self.requests[-1] if len(sessions) == 1 else None
+        request = _CURRENT.get()
+        if request not in self.requests:
+            sessions = {each.turn.session_key for each in self.requests if each.turn}
+            request = self.requests[-1] if len(sessions) == 1 else None
         if request is None or request.turn is None or (request.asking and not request.asking.done()):
             return ElicitResult(action="cancel")
         request.limit.reschedule(None)
@@ -114,7 +115,9 @@ async def _elicit(server: str, params: "ElicitRequestParams", turn: ToolContext)
 
 
 def _action(given: Answer) -> Any:
-    return "accept" if given.allow else "cancel" if given.unasked else "decline"
+    if given.allow:
+        return "accept"
+    return "cancel" if given.unasked else "decline"
 
 
 async def _ask_for(

@@ -44,7 +44,11 @@ class _PatchedFile:
         before = self.origin or self.was
         old, new = (decoded[0] if (decoded := decode(data or b"")) else "" for data in (before.data, self.data))
         was = difference(old, new)
-        did = self.moved or ("Created" if self.was.data is None else "Deleted" if self.data is None else "Updated")
+        did = self.moved or "Updated"
+        if not self.moved and self.was.data is None:
+            did = "Created"
+        elif not self.moved and self.data is None:
+            did = "Deleted"
         name = f"{before.path} → {self.was.path}" if self.origin else self.was.path
         details = {"path": self.was.path, "did": did.lower(), "from": before.path, **was.details()}
         return f"{did} {name} (+{was.added} −{was.removed})", details

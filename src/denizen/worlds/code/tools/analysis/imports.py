@@ -153,8 +153,8 @@ def _candidates(name: str, path: str, family: str, *, is_package: bool) -> Itera
             dots = len(name) - len(name.lstrip("."))
             module = "/".join(filter(None, name.split(".")))
             if dots or "/" not in module:
-                # a script also imports what is next to it
-                roots = [folder + "/.." * (dots - 1)] if dots else [*_ROOTS] if is_package else [*_ROOTS, folder]
+                next_to_script = [] if is_package else [folder]
+                roots = [folder + "/.." * (dots - 1)] if dots else [*_ROOTS, *next_to_script]
                 yield from ((posixpath.join(root, module), True) for root in roots)
             else:
                 yield module, False
