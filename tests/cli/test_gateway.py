@@ -178,9 +178,9 @@ async def test_only_the_gateway_goes_on_with_its_parked_turn(
     for command in (["ask", "--session", key, "And?"], ["answer", key, "yes"]):
         ran = await asyncio.to_thread(denizen, *command)
         assert (ran.status, ran.out) == (1, "")
-        assert "Only the gateway can go on with it" in ran.err
+        assert "Only the gateway can continue it" in ran.err
     ran = await asyncio.to_thread(denizen, "answer", key)
-    assert "Only the gateway can go on with it" in ran.out
+    assert "Only the gateway can continue it" in ran.out
     assert "Answer with: denizen answer" not in ran.out
     await gateway.start()
     ran = await asyncio.to_thread(denizen, "send", "/approve")

@@ -1,4 +1,4 @@
-"""The chat world: an assistant that is always there, and reached through channels."""
+"""The chat world: an assistant that is always on, reached through channels."""
 
 import logging
 from dataclasses import replace
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def _tools(parts: ToolParts) -> list[Tool]:
-    """The standard tools, and a web search that says how to set it up."""
+    """The standard tools, and a web search that explains how to set it up."""
     from denizen.tools.web_search import web_search_tool
 
     tools = {tool.name: tool for tool in standard_tools(parts)}
@@ -27,7 +27,7 @@ def _tools(parts: ToolParts) -> list[Tool]:
 
 
 UNASKED = (Rule(tool="web_search", decide="allow"), Rule(tool="web_fetch", decide="allow"))
-"""Nobody sits there to be asked about each page; the rule of two still asks."""
+"""Nobody is present to approve each page; the rule of two still asks."""
 
 WORLD = World(
     "gateway",
@@ -36,13 +36,13 @@ WORLD = World(
     ),
     settings=GatewaySettings,
     only_here=(
-        "Only the gateway can go on with it: it has the tools, and sends the reply. Start it if it doesn't run, and "
-        "answer in the chat: /approve or /deny; /stop ends the turn. Then go on here."
+        "Only the gateway can continue it: the gateway has its tools and sends its reply. Start the gateway if it "
+        "isn't running, and answer in the chat: /approve or /deny; /stop ends the turn. Then continue here."
     ),
     database=lambda config: config.section("gateway", GatewaySettings).database,
 )
 
 
 def profile_with(*tools: Tool) -> Profile:
-    """The profile of a gateway that runs: these are the tools that its own parts lend to the agent."""
+    """The profile of a running gateway, with the tools of its own parts."""
     return replace(WORLD.profile, tools=lambda parts: [*_tools(parts), *tools])

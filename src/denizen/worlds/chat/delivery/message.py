@@ -24,10 +24,10 @@ _TRAITS = Traits.SENDS | Traits.REPEATABLE  # a call that runs again after a cra
 def message_tool(outbox: Outbox) -> Tool:
     """The tool; its messages go to this outbox."""
 
-    def is_own(args: dict[str, Any], own: tuple[str, str]) -> bool:
+    def is_to_own_chat(args: dict[str, Any], own: tuple[str, str]) -> bool:
         return (args.get("channel") or own[0], args.get("chat") or own[1]) == own
 
-    @tool(name=NAME, traits=_TRAITS, replies=is_own)
+    @tool(name=NAME, traits=_TRAITS, replies=is_to_own_chat)
     async def message(
         turn: ToolContext, text: str, channel: str = "", chat: str = "", media: list[str] | None = None
     ) -> ToolResult:
@@ -39,24 +39,28 @@ def message_tool(outbox: Outbox) -> Tool:
             chat: Default: your own
             media: Files of the workspace
         """
-        to = (channel or turn.channel, chat or turn.chat)
-        if not all(to):
+        channel, chat = channel or turn.channel, chat or turn.chat
+        if not (channel and chat):
             raise ToolRefused("this turn has no chat; name `channel` and `chat`")
-        _check_channel(outbox, to[0], has_media=bool(media))
-        own = to == (turn.channel, turn.chat)
+        _check_channel(outbox, channel, has_media=bool(media))
+        is_own = (channel, chat) == (turn.channel, turn.chat)
         heard, reply = _place(turn.entries)
         sent = OutboundMessage(
-            *(*to, text, turn.session_key, heard[0] if own and heard else ""),
+            channel,
+            chat,
+            text,
+            turn.session_key,
+            heard[0] if is_own and heard else "",
             media=tuple(_path(turn, path) for path in media or ()),
             metadata={
                 ledger.ORIGIN: ledger.origin_of(turn.session_key, turn.channel, turn.chat),
                 ledger.IN_SIGHT: msgspec.to_builtins(InSight.of(turn.in_sight)),
-                **({outbound.ALSO: heard[1:]} if own and heard[1:] else {}),
+                **({outbound.ALSO: heard[1:]} if is_own and heard[1:] else {}),
             },
             id=f"{turn.session_key}:{reply}:{turn.call_id}",
         )
         await outbox.put(sent)
-        return result(f"Queued for {to[0]}:{to[1]}.", **{ANSWERS: own})
+        return result(f"Queued for {channel}:{chat}.", **{ANSWERS: is_own})
 
     return message
 

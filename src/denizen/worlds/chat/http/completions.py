@@ -277,9 +277,14 @@ def parts(content: str | Sequence[ContentPart] | None) -> list[UserPart]:
 
 
 def _part(part: ContentPart) -> UserPart:
-    if "image" in part.type:
-        return from_outside(_image(part))
-    return from_outside(_document(part.file or part)) if "file" in part.type else Text(words([part]))
+    try:
+        if "image" in part.type:
+            return from_outside(_image(part))
+        if "file" in part.type:
+            return from_outside(_document(part.file or part))
+    except ConfigError as error:
+        raise Refused(400, str(error)) from error
+    return Text(words([part]))
 
 
 def _image(part: ContentPart) -> Image:
@@ -287,20 +292,14 @@ def _image(part: ContentPart) -> Image:
     media_type, data = _data(url, "picture")
     if not media_type.startswith("image/"):
         raise Refused(400, "Pictures aren't fetched: send them as data: URLs (data:image/png;base64,…).")
-    try:
-        return attached_picture(data, "The file of image_url")
-    except ConfigError as error:
-        raise Refused(400, str(error)) from error
+    return attached_picture(data, "The file of image_url")
 
 
 def _document(file: File) -> Document:
     media_type, data = _data(file.file_data, "file")
     if not media_type:
         raise Refused(400, "Files aren't fetched: send them as data: URLs (data:application/pdf;base64,…).")
-    try:
-        return attached_document(media_type, data, file.filename or "file")
-    except ConfigError as error:
-        raise Refused(400, str(error)) from error
+    return attached_document(media_type, data, file.filename or "file")
 
 
 def _data(url: str, what: str) -> tuple[str, bytes]:

@@ -163,7 +163,9 @@ class Cron:
             except UNSCHEDULABLE as wrong:  # it could be scheduled once, with a zone that this machine hasn't
                 _log.error(
                     "Cron job %s (%s) is disabled: %s. Fix that, then ask the agent to enable or remove the job.",
-                    *(job.id, job.name, wrong),
+                    job.id,
+                    job.name,
+                    wrong,
                 )
                 ledger.set_due(db, job.id, None)
                 continue
@@ -256,7 +258,8 @@ def cron_tool(cron: Cron) -> Tool:
             if not answer.allow:
                 raise ToolRefused(f"not scheduled: {answer.text or 'the user said no'}")
         await cron.add(new, due)
-        return f"Job {new.id} runs {'next ' if kind != 'at' else ''}at {_shown(due, cron.zone)}."
+        when_due = _shown(due, cron.zone)
+        return f"Job {new.id} runs at {when_due}." if kind == "at" else f"Job {new.id} runs next at {when_due}."
 
     return schedule
 
@@ -269,7 +272,11 @@ def _message(job: CronJob, due: float) -> InboundMessage:
     if job.home:
         metadata[ledger.KEPT_IN] = job.home
     return InboundMessage(
-        *(job.channel, job.chat, "cron", f"[cron job {job.name}] {job.text}", job.session_key),
+        job.channel,
+        job.chat,
+        "cron",
+        f"[cron job {job.name}] {job.text}",
+        job.session_key,
         metadata=metadata,
         id=f"{_run_id(job)}{at:%Y-%m-%dT%H:%M:%SZ}",
     )

@@ -147,5 +147,6 @@ async def _start_new_talk(record: AgentRecord, session: Session) -> str:
 async def _status(record: AgentRecord, database: Database, message: InboundMessage) -> str:
     is_busy = await database.read(partial(ledger.is_busy, session_key=message.session_key))
     waiting = await database.read(partial(questions.open_questions, channel=message.channel, chat=message.chat))
-    lines = [f"model: {record.model.name}", f"this chat: {'busy' if is_busy else 'idle'}"]
+    state = "busy" if is_busy else "idle"
+    lines = [f"model: {record.model.name}", f"this chat: {state}"]
     return "\n".join([*lines, *(f"waits for an answer: {each.line}" for each in waiting)])

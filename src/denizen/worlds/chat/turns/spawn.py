@@ -55,7 +55,11 @@ def spawn_tool(database: Database) -> FunctionTool:
         work = task_id(turn.entries, turn.call_id)
         made = Spawned(turn.session_key, turn.call_id, agent, InSight.of(turn.in_sight), turn.spent_usd)
         message = InboundMessage(
-            *(turn.channel, turn.chat, "spawn", task, subagent_key(turn.session_key, work)),
+            turn.channel,
+            turn.chat,
+            "spawn",
+            task,
+            subagent_key(turn.session_key, work),
             metadata={
                 ledger.ORIGIN: f"a subagent of {ledger.origin_of(turn.session_key, turn.channel, turn.chat)}",
                 _SPAWNED: msgspec.to_builtins(made),
@@ -115,7 +119,9 @@ def report(message: InboundMessage, spawned: Spawned, result: ToolResult) -> Inb
     seen = {name: result.details.get(name) is True for name in ("private", "untrusted")}
     task = message.content.partition("\n")[0][:200]
     return InboundMessage(
-        *(ledger.SYSTEM, message.chat, message.session_key),
+        ledger.SYSTEM,
+        message.chat,
+        message.session_key,
         f"The subagent that you spawned (call {spawned.call_id}: {task}) reports:\n{result.text}",
         spawned.parent,
         metadata={ledger.IN_SIGHT: seen},
