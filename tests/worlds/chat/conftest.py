@@ -25,6 +25,7 @@ from denizen.tools.subagent import subagent
 from denizen.worlds.chat.delivery.message import message_tool
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 from denizen.worlds.chat.ledger.outbound import OutboxRow
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
@@ -122,7 +123,8 @@ class Scene:
         asked = InboundMessage(channel, chat, "direct", content, session_key)
         asked = ReplyOptions(send_response=False).put_in(asked)
         await self.gateway.accept(asked)
-        return await self.gateway.outbox.reply_to(asked)
+        _, reply = await self.gateway.outbox.outcome(asked, ledger.OVER)
+        return reply
 
     async def heard(self) -> None:
         """Wait until the running turns have what was said to them.

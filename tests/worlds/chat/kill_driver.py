@@ -16,7 +16,7 @@ from typing import Any
 from denizen.ports import InboundMessage, OutboundMessage, QueuedTurn
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.delivery.outbox import Outbox
-from denizen.worlds.chat.ledger import outbound
+from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
@@ -63,7 +63,7 @@ async def main() -> None:
     for message in MESSAGES[2:]:
         await other.put(message)
     for message in MESSAGES:
-        await outbox.reply_to(message)
+        await outbox.outcome(message, ledger.OVER)
     for task in serving:
         task.cancel()
     await asyncio.wait(serving)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from denizen.ports import Channel, InboundMessage, OutboundMessage, Sent
 from denizen.runtime.clock import Clock
-from denizen.worlds.chat.ledger import ledger, outbound
+from denizen.worlds.chat.ledger import outbound
 from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.outbound import OutboxRow, OutboxState
 
@@ -85,13 +85,11 @@ class Outbox:
             except TimeoutError:
                 return []
 
-    async def reply_to(self, message: InboundMessage) -> str:
-        """The reply to a message, once it is over; empty if another message's reply answers it, too."""
-        _, reply = await self.outcome(message, ledger.OVER)
-        return reply
-
     async def outcome(self, message: InboundMessage, states: frozenset[str]) -> tuple[str, str]:
-        """Wait until the message has one of these states; the state and its reply."""
+        """Wait until a message has one of these states: its state and its reply.
+
+        The reply is empty if another message's reply answers it, too.
+        """
         while True:
             news = self._reader(message.channel, message.chat)
             state, reply = await self.database.find(partial(outbound.outcome, message=message))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import NamedTuple
 
 from denizen.engine.resume import question_of
 from denizen.entries import AssistantEntry, EndEntry, UserEntry
@@ -14,6 +15,14 @@ from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.requests import Refused
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.turns import caller
+
+
+class FollowedTurn(NamedTuple):
+    """The turn that answers a request, how it is started, and the number of entries that it had before."""
+
+    message: InboundMessage
+    start: Callable[[], Awaitable[object]]
+    entries_before: int = 0
 
 
 class Retold:
@@ -44,19 +53,17 @@ class _TurnEvents:
             self.events.put_nowait(heard.event)
 
 
-async def follow(
-    gateway: Gateway, message: InboundMessage, begin: Callable[[], Awaitable[object]], *, after: int = 0
-) -> AsyncGenerator[RunEvent | Retold]:
-    """Begin a message's turn and yield its events, over failed attempts.
+async def follow(gateway: Gateway, turn: FollowedTurn) -> AsyncGenerator[RunEvent | Retold]:
+    """Start the turn and yield its events, over failed attempts.
 
-    If events are missing, the transcript's entries `after` that number replace them. Raises HTTPException 502 for
-    failures after the message was accepted, so that clients don't send it again.
+    If events are missing, the transcript's new entries replace them. Raises HTTPException 502 for failures after the
+    message was accepted, so that clients don't send it again.
     """
-    heard, over = _TurnEvents(), None
+    message, heard, over = turn.message, _TurnEvents(), None
     try:
         with gateway.listeners.hearing(message, heard.hear):
             async with gateway.listeners.listening():
-                await begin()
+                await turn.start()
                 over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER | {"parked"}))
                 over.add_done_callback(lambda _: heard.events.put_nowait(None))
                 while event := await heard.events.get():
@@ -72,7 +79,7 @@ async def follow(
             if state == "failed":
                 raise Refused(502, reply)
             yield Retold()
-            for event in await _retold(gateway, message, after, reply, is_parked=state == "parked"):
+            for event in await _retold(gateway, turn, reply, is_parked=state == "parked"):
                 yield event
     except DenizenError as error:
         if not over:
@@ -83,15 +90,13 @@ async def follow(
             over.cancel()
 
 
-async def _retold(
-    gateway: Gateway, message: InboundMessage, after: int, reply: str, *, is_parked: bool
-) -> list[RunEvent]:
-    """The events of a turn, from the transcript's entries `after` that number."""
-    record = gateway.agent.record
+async def _retold(gateway: Gateway, turn: FollowedTurn, reply: str, *, is_parked: bool) -> list[RunEvent]:
+    """The events of a turn, from the transcript's new entries."""
+    record, message = gateway.agent.record, turn.message
     entries = await record.store.read(message.session_key)
     begins = (at for at, entry in enumerate(entries) if isinstance(entry, UserEntry) and entry.message.id == message.id)
     events, end = list[RunEvent](), EndEntry(stop_reason="answered")
-    for entry in entries[max(after, next(begins, len(entries))) :]:
+    for entry in entries[max(turn.entries_before, next(begins, len(entries))) :]:
         if isinstance(entry, EndEntry):
             end = entry
             break

@@ -105,7 +105,9 @@ async def post_response(request: web.Request) -> web.StreamResponse:
     }
     if not asked.stream:
         reply = await last(pieces)
-        return web.json_response(_completed(response, reply, _output(reply)))
+        thoughts = [_reasoning(*reply.thoughts)] if reply.thoughts else []
+        words = [_message(reply.text)] if reply.text else []
+        return web.json_response(_completed(response, reply, [*thoughts, *words, *_calls(reply)]))
     async with event_stream(request, pieces) as stream:
         await _send(stream, response)
     return stream.response
@@ -170,11 +172,6 @@ async def _send(stream: SseResponse, response: dict[str, Any]) -> None:
 def _completed(response: dict[str, Any], reply: FinalAnswer, output: Sequence[dict[str, Any]]) -> dict[str, Any]:
     ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}} if reply.is_cut else {}
     return {**response, "status": "completed", "output": output, "usage": _usage(reply.usage), **ended}
-
-
-def _output(reply: FinalAnswer) -> list[dict[str, Any]]:
-    thoughts = [_reasoning(*reply.thoughts)] if reply.thoughts else []
-    return [*thoughts, *([_message(reply.text)] if reply.text else []), *_calls(reply)]
 
 
 def _calls(reply: FinalAnswer) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ What is done depends on what the session waits for, and on what the request brin
 """
 
 import hashlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import NamedTuple
@@ -32,7 +32,7 @@ from denizen.ports import Answer, Control, InboundMessage, Steer
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.conversation import SESSION_HEADER, ConversationItem, ConversationRequest, joined_parts
-from denizen.worlds.chat.http.follow import Retold, follow
+from denizen.worlds.chat.http.follow import FollowedTurn, Retold, follow
 from denizen.worlds.chat.http.requests import Refused
 from denizen.worlds.chat.ledger import ledger, outbound, questions
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
@@ -51,14 +51,6 @@ class _Parked(NamedTuple):
     question: questions.OpenQuestion | None
 
 
-class _FollowedTurn(NamedTuple):
-    """The turn that answers a request, how it is started, and the number of entries that it had before."""
-
-    message: InboundMessage
-    start: Callable[[], Awaitable[object]]
-    entries_before: int = 0
-
-
 async def session_events(gateway: Gateway, request: ConversationRequest) -> AsyncGenerator[RunEvent | Retold]:
     """The events of the turn that answers a request."""
     if request.output:
@@ -67,14 +59,14 @@ async def session_events(gateway: Gateway, request: ConversationRequest) -> Asyn
     if isinstance(found, str):
         yield Done(RunResult(found))
         return
-    async with aclosing(follow(gateway, found.message, found.start, after=found.entries_before)) as events:
+    async with aclosing(follow(gateway, found)) as events:
         async for event in events:
             if isinstance(event, Done) and event.result.stop_reason == "parked":
                 event = await _with_question(gateway, found.message, event.result)
             yield event
 
 
-async def _turn_or_reply(gateway: Gateway, request: ConversationRequest) -> _FollowedTurn | str:
+async def _turn_or_reply(gateway: Gateway, request: ConversationRequest) -> FollowedTurn | str:
     """The turn to follow, or the reply if there is none: the rows of the table, in its order."""
     key, new = _session_key(request.session), _new_items(request.items)
     message = _message(key, request, new)
@@ -82,12 +74,12 @@ async def _turn_or_reply(gateway: Gateway, request: ConversationRequest) -> _Fol
     parked = await _parked_turn(gateway, str(key))
     command, _ = split_command(message.content)
     if parked and command == "stop":
-        return _FollowedTurn(parked.message, partial(gateway.accept, message), len(parked.entries))
+        return FollowedTurn(parked.message, partial(gateway.accept, message), len(parked.entries))
     if parked and parked.question:
         reading = questions.choose([parked.question], message.content, lambda _: True)
         if reading and reading.control:
             go_on = partial(_go_on, gateway, str(key), [reading.control])
-            return _FollowedTurn(parked.message, go_on, len(parked.entries))
+            return FollowedTurn(parked.message, go_on, len(parked.entries))
         if reading:
             return reading.reply
     if command and not (parked and parked.calls):
@@ -96,20 +88,20 @@ async def _turn_or_reply(gateway: Gateway, request: ConversationRequest) -> _Fol
         return reply or "Stopped."
     accepted = partial(_accepted_before, message=literal, is_repeated=request.is_repeated)
     if known := await gateway.database.read(accepted):
-        return _FollowedTurn(known, _is_started)
+        return FollowedTurn(known, _is_started)
     results = {each.call_id: each for each in new if isinstance(each, ToolResult)}
     if parked and parked.calls:
         if has_attachments(message):
             raise Refused(400, "Results of tools can't have attachments in a session. Send them afterwards.")
         go_on = partial(_go_on, gateway, str(key), _answers(parked.calls, results, message))
-        return _FollowedTurn(parked.message, go_on, len(parked.entries))
+        return FollowedTurn(parked.message, go_on, len(parked.entries))
     if parked:
         question = parked.question.message.content if parked.question else "Answer it, or /stop the turn."
         raise Refused(409, f"The session waits for its owner's answer first.\n{question}")
     if results:
         return await _turn_with_results(gateway, str(key), results.keys())
     instructions = "\n\n".join(each.text for each in new if isinstance(each, SystemEntry))
-    return _FollowedTurn(message, partial(_put, gateway, literal, instructions))
+    return FollowedTurn(message, partial(_put, gateway, literal, instructions))
 
 
 async def _parked_turn(gateway: Gateway, session_key: str) -> _Parked | None:
@@ -138,7 +130,7 @@ async def _with_question(gateway: Gateway, message: InboundMessage, result: RunR
     return Done(replace(result, error=question.message.content) if question else result)
 
 
-async def _turn_with_results(gateway: Gateway, session_key: str, call_ids: Collection[str]) -> _FollowedTurn:
+async def _turn_with_results(gateway: Gateway, session_key: str, call_ids: Collection[str]) -> FollowedTurn:
     """The session's last turn, from the results on that it has already. Raises HTTPException if it has none of them."""
     message = await gateway.database.read(partial(ledger.latest, session_key=session_key))
     entries = await gateway.agent.record.store.read(session_key) if message else []
@@ -150,7 +142,7 @@ async def _turn_with_results(gateway: Gateway, session_key: str, call_ids: Colle
             after = count
     if not (message and after):
         raise Refused(409, "No call of this session waits for a result.")
-    return _FollowedTurn(message, _is_started, after)
+    return FollowedTurn(message, _is_started, after)
 
 
 def _new_items(items: Sequence[ConversationItem]) -> Sequence[ConversationItem]:

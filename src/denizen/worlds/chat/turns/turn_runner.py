@@ -127,13 +127,12 @@ class TurnRunner:
             prompt_since=self._started,
             resumes=True,
         )
-        return await run_turn(record, session, await self._start(message, session), host, options)
-
-    async def _start(self, message: InboundMessage, session: Session) -> Start:
         if BEAT in message.metadata:
-            return start_of(message, session.entries)
-        prompt = await prompt_said(self._agent, session, message.content, message.id)
-        return UserMessage([*parts_of(message), *prompt], message.id)
+            start: Start = start_of(message, session.entries)
+        else:
+            prompt = await prompt_said(self._agent, session, message.content, message.id)
+            start = UserMessage([*parts_of(message), *prompt], message.id)
+        return await run_turn(record, session, start, host, options)
 
     async def _run_subagent(
         self, turn: QueuedTurn, session: Session, spawned: spawn.Spawned
@@ -185,10 +184,11 @@ class TurnRunner:
             kept = msgspec.structs.replace(outbound.reply_to(message, ""), id=call_id, send=False)
             return ParkedTurn(kept, parked.until)
         owner, _, chat = self._settings.owner.partition(":")
+        is_persons = ledger.ORIGIN not in message.metadata and "~" not in parked.call_id  # no subagent's, cron's …
         metadata = {
             questions.CALL: parked.call_id,
             questions.ASKED_AT: self._agent.record.clock.now().timestamp(),
-            questions.ANSWERED_BY: _answered_by(message, parked),
+            questions.ANSWERED_BY: f"{message.channel}:{message.sender}" if is_persons else "",
         }
         if ledger.IN_SIGHT in message.metadata:
             metadata[ledger.IN_SIGHT] = message.metadata[ledger.IN_SIGHT]
@@ -298,9 +298,3 @@ def _question_text(parked: ParkedEntry) -> str:
     if "…" not in parked.question and all(value in parked.question for value in values):
         return parked.question
     return f"{parked.question}\n{parked.name} {all_arguments(parked.args)}"
-
-
-def _answered_by(message: InboundMessage, parked: ParkedEntry) -> str:
-    """Who may answer besides the owner; nobody if it is a subagent's question, a cron job's or a beat's."""
-    is_persons = ledger.ORIGIN not in message.metadata and "~" not in parked.call_id
-    return f"{message.channel}:{message.sender}" if is_persons else ""
