@@ -25,10 +25,13 @@ async def compaction(agent: AgentRecord, session: Session, io: TurnIO) -> Compac
     """
     if unfinished(session.entries):
         raise DenizenError("The session's last turn isn't over: it waits for an answer, or was interrupted.")
+    turn = Turn(agent, session, io, TurnOptions(stream=False))
     try:
-        entry = await summary_entry(Turn(agent, session, io, TurnOptions(stream=False)), 1)
+        entry = await summary_entry(turn, 1)
     except TurnOver as over:
         raise DenizenError(over.note) from None
+    finally:
+        turn.controls.close()
     if entry and entry.unsummarised:
         raise DenizenError(f"{agent.model.name} could not summarise the conversation; it stays as it is.")
     return entry and msgspec.structs.replace(entry, usage=Usage())  # it belongs to no turn

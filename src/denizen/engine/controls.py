@@ -24,7 +24,6 @@ class Controls:
         self._io = io
         self._state = state
         self._arrival: asyncio.Task[None] | None = None
-        self._waiters = 0
 
     @property
     def messages(self) -> list[UserMessage]:
@@ -73,19 +72,17 @@ class Controls:
         if not self.stopped:
             await self._changed_or_done(None)
 
+    def close(self) -> None:
+        """Wait for no more controls."""
+        if self._arrival:
+            self._arrival.cancel()
+
     async def _changed_or_done(self, working: asyncio.Task[Any] | None) -> bool:
         """Wait for the work or a control; True for a control. All waiters share one task of the host."""
         if self._arrival is None or self._arrival.done():
             self._arrival = asyncio.create_task(self._io.changed())
         arrival = self._arrival
-        self._waiters += 1
-        try:
-            await asyncio.wait({arrival, working or arrival}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self._waiters -= 1
-            if not self._waiters:
-                arrival.cancel()
-                self._arrival = None
+        await asyncio.wait({arrival, working or arrival}, return_when=asyncio.FIRST_COMPLETED)
         if arrival.done():
             arrival.result()
         return arrival.done()

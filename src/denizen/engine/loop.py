@@ -65,6 +65,8 @@ async def run_turn(
         except Exception as error:  # the turn's boundary: whatever broke, no call is left open, and it goes on upwards
             await finish_after(turn, error)
             raise
+        finally:
+            turn.controls.close()
 
 
 async def _answer(turn: Turn, start: Start) -> TurnStop:

@@ -90,7 +90,7 @@ class TurnIO(Protocol):
     async def changed(self) -> None:
         """Return once a control has arrived that `controls` hasn't handed over: at once if one is waiting.
 
-        It is cancelled when the model or the tool that runs meanwhile is done, and awaited again with the next one.
+        A turn awaits it while a model or a tool works, again after each control, and cancels it at its end.
         """
 
     async def ask(self, request: Ask) -> Answer | Parked:
