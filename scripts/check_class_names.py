@@ -7,9 +7,6 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "src" / "denizen"
 
-STILL_DUPLICATED = frozenset({"JsonLines", "Prompt", "ToolCall"})
-"""Names that are still to be changed; the list may only get shorter."""
-
 
 def public_classes(package: Path) -> dict[str, list[str]]:
     """Where each public class is defined, by its name."""
@@ -22,12 +19,11 @@ def public_classes(package: Path) -> dict[str, list[str]]:
 
 
 def main() -> int:
-    """Print each name that more than one class has; the status is 1 for any that isn't known."""
-    places = public_classes(PACKAGE)
-    duplicated = {name for name, found in places.items() if len(found) > 1}
-    for name in sorted(duplicated - STILL_DUPLICATED):
-        print(f"{len(places[name])} classes are named {name}: {', '.join(places[name])}", file=sys.stderr)
-    return int(not duplicated <= STILL_DUPLICATED)
+    """Print each name that more than one class has; the status is 1 if there are any."""
+    duplicated = {name: found for name, found in public_classes(PACKAGE).items() if len(found) > 1}
+    for name, found in sorted(duplicated.items()):
+        print(f"{len(found)} classes are named {name}: {', '.join(found)}", file=sys.stderr)
+    return int(bool(duplicated))
 
 
 if __name__ == "__main__":
