@@ -96,7 +96,7 @@ class CheckpointEntry(Entry, frozen=True, kw_only=True, tag="checkpoint"):
 CONTENT_REFUSED = "content_refused"
 """The state which says that the provider refused what came after the last reply: it is left out from then on."""
 
-EARLIER_TALKS = "earlier"
+EARLIER = "earlier"
 """The state which begins a talk anew at the root, and holds the earlier ones of the session."""
 
 

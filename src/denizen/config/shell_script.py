@@ -167,7 +167,8 @@ def _known_values(nodes: Sequence["Node"]) -> Values:
 
 def _words(command: "Node", values: Values) -> Iterator[list[str]]:
     """The command's words, once for each combination of its variables' values."""
-    given = [node for node in command.named_children if node.type == "command_name" or not _is_prefix(node)]
+    prefixes = ("variable_assignment", "_redirect")
+    given = [node for node in command.named_children if not node.type.endswith(prefixes)]
     for words in _combined([_texts(node, values) for node in given]):
         if not words:
             continue
@@ -176,10 +177,6 @@ def _words(command: "Node", values: Values) -> Iterator[list[str]]:
         if folder and values is not None and folder[1] not in values:
             program = program.removeprefix(UNKNOWN)
         yield [program, *words[1:]]
-
-
-def _is_prefix(node: "Node") -> bool:
-    return node.type == "variable_assignment" or node.type.endswith("_redirect")
 
 
 def _combined(texts: Sequence[Sequence[str]]) -> Iterator[tuple[str, ...]]:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from denizen.entries import (
-    EARLIER_TALKS,
+    EARLIER,
     AnswerEntry,
     AnyEntry,
     AssistantEntry,
@@ -34,7 +34,7 @@ _FURTHEST = 64 * _WINDOW  # bytes looked at to find how the last turn ended; and
 _FIRST_LINES = 100  # lines in which the first message is looked for
 _TITLE = 80  # characters
 _PAGE = 50
-_BEGUN_ANEW = f'"name":"{EARLIER_TALKS}","value":[{{"title":'.encode()
+_BEGUN_ANEW = f'"name":"{EARLIER}","value":[{{"title":'.encode()
 _OF_A_TURN = re.compile(rb'^\{"type":"(user|assistant|started|tool|parked|answer)"')
 
 
@@ -89,7 +89,7 @@ def with_entry(info: SessionInfo, entry: AnyEntry, size: int) -> SessionInfo:
             return replace(info, workspace=entry.workspace, profile=entry.profile)
         case UserEntry():
             return replace(info, title=info.title or title_of(entry.message), stop_reason="unfinished")
-        case StateEntry(name=name) if name == EARLIER_TALKS:
+        case StateEntry(name=name) if name == EARLIER:
             return replace(info, title="", earlier=entry.read(list[Talk]) or ())
         case AssistantEntry() | StartedEntry() | ToolEntry() | AnswerEntry():
             return replace(info, stop_reason="unfinished")
@@ -108,7 +108,7 @@ def _latest_talk(file: BinaryIO, size: int) -> tuple[int, Sequence[Talk]]:
     data = os.pread(file.fileno(), reach, size - reach)
     start = data.rfind(b"\n", 0, max(data.rfind(_BEGUN_ANEW), 0)) + 1
     entry = _entry(data[start:].partition(b"\n")[0]) if start else None
-    if isinstance(entry, StateEntry) and entry.name == EARLIER_TALKS:
+    if isinstance(entry, StateEntry) and entry.name == EARLIER:
         return size - reach + start, entry.read(list[Talk]) or ()
     return 0, ()
 

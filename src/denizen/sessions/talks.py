@@ -2,7 +2,7 @@
 
 import msgspec
 
-from denizen.entries import EARLIER_TALKS, StateEntry, UserEntry
+from denizen.entries import EARLIER, StateEntry, UserEntry
 from denizen.ports import Session, Talk
 from denizen.sessions.index import title_of
 
@@ -15,9 +15,9 @@ async def start_new_talk(session: Session) -> Talk | None:
     first = next((each.message for each in entries if isinstance(each, UserEntry)), None)
     if first is None:
         return None
-    marks = (each.read(list[Talk]) for each in entries if isinstance(each, StateEntry) and each.name == EARLIER_TALKS)
+    marks = (each.read(list[Talk]) for each in entries if isinstance(each, StateEntry) and each.name == EARLIER)
     talk = Talk(title_of(first), session.head)
     earlier = [talk, *(next(marks, None) or ())][:_MAX_EARLIER]
     await session.move_head(entries[0].id)
-    await session.append(StateEntry(name=EARLIER_TALKS, value=msgspec.to_builtins(earlier)))
+    await session.append(StateEntry(name=EARLIER, value=msgspec.to_builtins(earlier)))
     return talk

@@ -102,7 +102,8 @@ class Attribution:
         """Lines came."""
         if self._flight and self.echoes and self._flight.is_echo(passage):
             return
-        self._note_names(passage.lines)
+        self._others.update(*map(names_in, passage.lines))
+        self._others -= {self.name, "You"}
         whose = "own" if passage.printed else self._whose(passage)
         if not passage.printed and self._say_if(passage, SpokenMessage.is_in):
             return
@@ -275,10 +276,6 @@ class Attribution:
         """Publish lines that no command asked for and no proof attributes."""
         kept = [line.rstrip() for line in lines if line.strip()]
         self.lines.extend(ServerLine(line, is_unproven=self.names_talkers, is_written=is_written) for line in kept)
-
-    def _note_names(self, lines: Sequence[str]) -> None:
-        for line in lines:
-            self._others.update(names_in(line) - {self.name, "You"})
 
     def _note_arrival(self, lines: Sequence[str]) -> None:
         for line in lines:

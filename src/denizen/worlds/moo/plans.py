@@ -37,20 +37,9 @@ def room_names(text: str) -> list[str]:
     return [match["name"].strip("\"'") for match in found if len(match["indent"]) == least]
 
 
-def is_visit_list(plan: Sequence[str]) -> bool:
-    """Whether a plan is of rooms' numbers alone: a list from a token page, which a plan of names replaces."""
-    return all(map(_ID.fullmatch, plan))
-
-
 def save_build_plan(folder: Path, text: str, at: datetime) -> None:
     """Write a plan to `builds/`. Raises ConfigError when the disk refuses."""
     write_private(_builds(folder) / f"{at:%Y-%m-%d-%H-%M}.yaml", f"{text.rstrip()}\n".encode())
-
-
-def load_build_plan(folder: Path) -> list[str]:
-    """The rooms of the last build plan; empty without one."""
-    plans = sorted((folder / BUILDS).glob(_PLANS))
-    return room_names(_read(plans[-1])) if plans else []
 
 
 def save_traversal_plan(folder: Path, plan: Sequence[str]) -> None:
@@ -58,20 +47,17 @@ def save_traversal_plan(folder: Path, plan: Sequence[str]) -> None:
     write_private(_builds(folder) / TRAVERSAL, "".join(f"{' '.join(each.split())}\n" for each in plan).encode())
 
 
-def load_traversal_plan(folder: Path) -> list[str] | None:
-    """The plan that was saved last, or None."""
-    path = folder / BUILDS / TRAVERSAL
-    return _read(path).splitlines() if path.exists() else None
-
-
 def load_plan(folder: Path, *, visits: bool) -> list[str]:
     """The rooms that the last run left; only those to build if the agent doesn't visit rooms on its own.
 
     Raises ConfigError for a plan that can't be read.
     """
-    planned, left = load_build_plan(folder), load_traversal_plan(folder)
-    if left is None:
+    builds = sorted((folder / BUILDS).glob(_PLANS))
+    planned = room_names(_read(builds[-1])) if builds else []
+    path = folder / BUILDS / TRAVERSAL
+    if not path.exists():
         return planned
+    left = _read(path).splitlines()
     return left if visits else [room for room in planned if room in left]
 
 
@@ -141,7 +127,7 @@ class Plans:
     async def write(self, text: str, at: datetime) -> None:
         """Write a BUILD_PLAN, and follow it; it is ignored while there is one, or if it has no rooms."""
         rooms = room_names(text)
-        if not rooms or not is_visit_list(self.rooms):
+        if not rooms or not all(map(_ID.fullmatch, self.rooms)):  # a list of numbers came from a token page
             self._note(f"[Plan] Ignored: {'there is one already' if rooms else 'it names no rooms'}.")
             return
         self._save(lambda: save_build_plan(self._folder, text, at))

@@ -81,20 +81,15 @@ async def supervise(seats: Sequence[Seat], play: Play, clock: Clock, stop: async
 
     async def begin(seat: Seat) -> None:
         seat.change(life="starting")
-        for each in _awaited(seat, seats):
+        chain = {avatar(user) for user in seat.folder.settings.token_chain}
+        workers = [each for each in seats if avatar(each.folder.settings.user) in chain]
+        for each in workers if seat not in workers else ():
             await run_until_stopped(stop, each.settled.wait())
         await _keep_playing(seat, play, clock, stop)
 
     async with asyncio.TaskGroup() as tasks:
         for seat in seats:
             tasks.create_task(begin(seat))
-
-
-def _awaited(seat: Seat, seats: Sequence[Seat]) -> Sequence[Seat]:
-    """Whom an agent has to wait for."""
-    chain = {avatar(user) for user in seat.folder.settings.token_chain}
-    workers = [each for each in seats if avatar(each.folder.settings.user) in chain]
-    return () if seat in workers else workers
 
 
 async def _keep_playing(seat: Seat, play: Play, clock: Clock, stop: asyncio.Event) -> None:
