@@ -54,10 +54,12 @@ class PostgresDatabase:
     """The database at a URL, `postgresql://user:password@host:port/name`.
 
     What the URL leaves out is taken from the environment, as `psql` does. Connections commit each statement by itself
-    unless a transaction is begun. Raises ConfigError where psycopg is missing, and for a URL that isn't one.
+    unless a transaction is begun. One that `is_pooled` is reached through a pooler that shares connections between
+    transactions: no setting of a session, and no statement that was prepared, holds there. Raises ConfigError where
+    psycopg is missing, and for a URL that isn't one.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, is_pooled: bool = False) -> None:
         try:
             from psycopg import ProgrammingError
             from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -77,20 +79,25 @@ class PostgresDatabase:
             )
         self.name = f"{host or 'localhost'}:{port or 5432}/{name}"
         """What to call it: host, port and name, without the user and the password."""
-        self._address = make_conninfo("", **_DEFAULTS | found)
+        self.is_pooled = is_pooled
+        defaults = {name: value for name, value in _DEFAULTS.items() if name != "options" or not is_pooled}
+        self._address = make_conninfo("", **defaults | found)
+        self._prepare_after = None if is_pooled else 5  # times that a statement was sent
         self._prepared: set[str] = set()
 
     def connect(self) -> "Connection[tuple[Any, ...]]":
         """A new connection. Raises psycopg's errors, which `explained` puts into words."""
         import psycopg
 
-        return psycopg.connect(self._address, autocommit=True)
+        return psycopg.connect(self._address, autocommit=True, prepare_threshold=self._prepare_after)
 
     async def connect_async(self) -> "AsyncConnection[tuple[Any, ...]]":
         """A new connection, for the event loop that runs. Raises psycopg's errors."""
         import psycopg
 
-        return await psycopg.AsyncConnection.connect(self._address, autocommit=True)
+        return await psycopg.AsyncConnection.connect(
+            self._address, autocommit=True, prepare_threshold=self._prepare_after
+        )
 
     def prepare(
         self,

@@ -45,8 +45,8 @@ _VERSIONS: tuple[LiteralString, ...] = (
 class SharedTables:
     """The tables of sessions and budgets in the database at a URL, by a few connections."""
 
-    def __init__(self, url: str) -> None:
-        self._database = PostgresDatabase(url)
+    def __init__(self, url: str, *, is_pooled: bool = False) -> None:
+        self._database = PostgresDatabase(url, is_pooled=is_pooled)
         self._threads = ThreadPoolExecutor(_CONNECTIONS, "denizen-postgres")
         self._idle: list[Connection[tuple[Any, ...]]] = []
         self._unused = 0
@@ -90,7 +90,8 @@ class SharedTables:
                 return self._fetch_by(connection, idle, statement, values)
             self._database.prepare("sessions", *_VERSIONS)
             connection = self._database.connect()
-            connection.execute("SET synchronous_commit = off")
+            if not self._database.is_pooled:
+                connection.execute("SET synchronous_commit = off")
             return self._fetch_by(connection, idle, statement, values)
 
     def _fetch_by(

@@ -60,7 +60,8 @@ async def open_backends(
 
     If the ledger is missing although the gateway has sessions, only `new_ledger` starts an empty one.
     """
-    (home, _), url = places(config), config.section("gateway", GatewaySettings).database
+    (home, _), settings = places(config), config.section("gateway", GatewaySettings)
+    url, pooler = settings.database, settings.pooler
     with ExitStack() as stack:
         if not url:
             files = JsonlStore(
@@ -84,9 +85,12 @@ async def open_backends(
         if is_gateway:
             private_folder(home)
             stack.callback(os.close, lock(home / "gateway.lock", BUSY))
-        database = Database(await asyncio.to_thread(PostgresLedger, url, sole=is_gateway, timing=timing), clock)
+        backend = await asyncio.to_thread(PostgresLedger, url, pooler=pooler, sole=is_gateway, timing=timing)
+        database = Database(backend, clock)
         stack.callback(database.close)
-        tables, notes = SharedTables(url), PostgresDatabase(url)
+        shared_url, is_pooled = pooler or url, bool(pooler)
+        tables = SharedTables(shared_url, is_pooled=is_pooled)
+        notes = PostgresDatabase(shared_url, is_pooled=is_pooled)
         stack.callback(tables.close)
         await asyncio.to_thread(tables.prepare)
         memory = open_memory(config, clock=clock, redact=redactor.text, with_notes=True, database=notes)

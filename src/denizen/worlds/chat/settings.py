@@ -52,6 +52,10 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Where questions go that a turn must ask, `"channel:chat"`; empty: to the chat that the turn is for."""
     database: Annotated[str, msgspec.Meta(pattern="^(postgres(ql)?://.+)?$", examples=["postgresql://host/name"])] = ""
     """The PostgreSQL database that the gateway shares with any number of `denizen worker`; empty: files of the home."""
+    pooler: Annotated[
+        str, msgspec.Meta(pattern="^(postgres(ql)?://.+)?$", examples=["postgresql://host:6432/name"])
+    ] = ""
+    """The same database through a pooler, such as PgBouncer, for all connections of a process but one; empty: none."""
     turns: _Count = 64
     """Turns at once, each in a session of its own, in each process."""
     attempts: _Count = 3

@@ -21,7 +21,6 @@ import psycopg
 from procrastinate import App, BaseConnector, BaseRetryStrategy, JobContext, RetryDecision
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException, UniqueViolation
 from procrastinate.jobs import Job, JobDeferrer, Status
-from psycopg import sql
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
@@ -30,6 +29,7 @@ from denizen.runtime.clock import BackOff
 from denizen.runtime.postgres import PostgresDatabase
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.database import Database, LedgerError, WorkerTiming
+from denizen.worlds.chat.ledger.direct_connection import DirectConnection
 
 if TYPE_CHECKING:
     from typing import LiteralString
@@ -41,8 +41,6 @@ _RETRY_S = 1.0
 """Seconds between two tries to reach the server."""
 _LOCKED = BackOff(0.02, 0.02, jitter=1.0)
 """Until a session is tried again whose row another transaction has."""
-_POLL = 15.0
-"""Seconds after which what a process wasn't told is looked for, where nothing was new meanwhile."""
 _DAY_S = 86_400.0
 _MAX_SWEPT = 20
 """Sessions that are rung for at once, in case their bells were lost."""
@@ -189,10 +187,16 @@ class _RingAgain(BaseRetryStrategy):
 
 @asynccontextmanager
 async def working(
-    server: PostgresDatabase, database: Database, bell: asyncio.Event, turns: int, timing: WorkerTiming
+    server: PostgresDatabase,
+    direct: DirectConnection,
+    database: Database,
+    bell: asyncio.Event,
+    *,
+    turns: int,
+    timing: WorkerTiming,
 ) -> AsyncGenerator[JobClaimer]:
     """Have sessions rung for, the dead's too, and hear what other processes tell, for as long as the block runs."""
-    connector = _Connector(server, database)
+    connector = _Connector(server, direct, database)
     app = App(connector=connector)
     claimer = JobClaimer(app, database, bell)
     app.task(name=_TASK, pass_context=True, retry=_RingAgain())(claimer.ring)
@@ -325,10 +329,11 @@ class _Connector(BaseConnector):
     While it is `patient` it waits for a server that is away; `database` gets the news of other processes.
     """
 
-    def __init__(self, server: PostgresDatabase, database: Database) -> None:
+    def __init__(self, server: PostgresDatabase, direct: DirectConnection, database: Database) -> None:
         self.patient = True
         self.failed_at = self.looked_at = float("-inf")
         self._server = server
+        self._direct = direct
         self._database = database
         self._db: psycopg.AsyncConnection[Any] | None = None
         self._lock = asyncio.Lock()
@@ -361,7 +366,8 @@ class _Connector(BaseConnector):
                 try:
                     if self._db is None or self._db.closed:
                         self._db = await self._server.connect_async()
-                        await self._db.execute("SET synchronous_commit = off")  # a lost bell is rung again
+                        if not self._server.is_pooled:  # whose settings the next transaction may not have
+                            await self._db.execute("SET synchronous_commit = off")  # a lost bell is rung again
                     cursor = self._db.cursor(row_factory=dict_row)
                     stored = {name: _storable(value) for name, value in arguments.items()}
                     return await cursor.execute(cast("LiteralString", query), stored)
@@ -378,18 +384,11 @@ class _Connector(BaseConnector):
     async def listen_notify(self, on_notification: Any, channels: Iterable[str]) -> None:
         """Listen to `channels`, and to the news."""
         own = {NEWS, *map(channel_of, self._database.news)}
-        while True:
-            try:
-                async with await self._server.connect_async() as db:
-                    for channel in (*channels, *own):
-                        await db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-                    while True:
-                        self._database.hear("")  # whatever was missed
-                        async for news in db.notifies(timeout=_POLL):
-                            if news.channel in own:
-                                self._database.hear(news.payload)
-                            else:
-                                await on_notification(channel=news.channel, payload=news.payload)
-                        await db.execute("SELECT 1")
-            except psycopg.Error:
-                await asyncio.sleep(_RETRY_S)
+
+        async def hear(channel: str, said: str) -> None:
+            if channel in own:
+                self._database.hear(said)
+            else:
+                await on_notification(channel=channel, payload=said)
+
+        await self._direct.listen({*channels, *own}, hear, lambda: self._database.hear(""))

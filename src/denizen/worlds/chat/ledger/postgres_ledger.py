@@ -3,10 +3,6 @@
 import asyncio
 import functools
 import logging
-import os
-import secrets
-import socket
-import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
@@ -25,22 +21,17 @@ from denizen.worlds.chat.ledger.database import (
     LedgerConflict,
     LedgerError,
     LedgerRefused,
-    LedgerTaken,
     T,
     TurnClaimer,
     WorkerTiming,
 )
+from denizen.worlds.chat.ledger.direct_connection import DirectConnection
 
 if TYPE_CHECKING:
     from typing import LiteralString
 
-_GATEWAY = 0x64656E67617465
-"""The advisory lock of the gateway, which its connection holds."""
-_LOCK_TRIES, _LOCK_WAIT = 10, 0.1
 _MAX_NEWS_CHARS = 1500
 """What a notification takes, whatever the characters."""
-_UNKNOWN = "unknown"
-"""The name of what had the lock when it was tried, and has let it go since."""
 _log = logging.getLogger(__name__)
 _SETTINGS = """
 SET idle_in_transaction_session_timeout = '5s';
@@ -89,73 +80,45 @@ async def notify(tables: SharedTables, subject: str, words: Sequence[str]) -> No
 class PostgresLedger:
     """The tables in the database of that URL; with `sole` for its one gateway, which another one can't be meanwhile.
 
+    All but one connection go through the `pooler` at that URL, if there is one.
+
     Raises ConfigError where it can't be used, or has a gateway.
     """
 
     is_sole = False
 
-    def __init__(self, url: str, *, sole: bool = False, timing: WorkerTiming = DEFAULT_TIMING) -> None:
-        self._server = PostgresDatabase(url)
+    def __init__(
+        self, url: str, *, pooler: str = "", sole: bool = False, timing: WorkerTiming = DEFAULT_TIMING
+    ) -> None:
+        direct = PostgresDatabase(url)
+        self._server = PostgresDatabase(pooler, is_pooled=True) if pooler else direct
         self._sole = sole
-        self._id = secrets.token_hex(4)  # two containers may have the same name and process
-        kind, where = "gateway" if sole else "worker", f"process {os.getpid()} on {socket.gethostname()}"
-        self._name = f"denizen {kind} {self._id}, {where}"  # of which the server keeps the beginning
         self._timing = timing
         self._ringer = BellRinger()
         self._readers = ThreadPoolExecutor(1, "denizen-ledger-reader")
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
-        with self._server.explained(ConfigError):
-            self._server.prepare("procrastinate", *job_tables.VERSIONS, then=job_tables.migrate)
-            self._server.prepare("ledger", *_VERSIONS)
+        with direct.explained(ConfigError):
+            direct.prepare("procrastinate", *job_tables.VERSIONS, then=job_tables.migrate)
+            direct.prepare("ledger", *_VERSIONS)
+        self._direct = DirectConnection(direct, is_gateway=sole)
+        with ExitStack() as opened, self._server.explained(ConfigError):
+            opened.callback(self._direct.close)
             self._db = self._connect()
-            for _ in range(_LOCK_TRIES):  # one that was killed may hold it for a moment
-                if not (other := self._other_gateway(self._db)):
-                    return
-                time.sleep(_LOCK_WAIT)
-        self._db.close()
-        raise ConfigError(
-            f"The database at {self._server.name} has a gateway already ({other}). Stop that one first; more turns at "
-            "once run in `denizen worker`."
-        )
+            opened.pop_all()
 
     def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         db = self._server.connect()
-        db.execute(_SETTINGS)
-        db.execute("SELECT set_config('application_name', %s, false)", [self._name])
+        if not self._server.is_pooled:
+            db.execute(_SETTINGS)
         return db
-
-    def _connect_again(self) -> None:
-        """Replace a connection that is over, and with it the lock of the gateway. Raises LedgerError without it."""
-        with ExitStack() as opened:
-            db = opened.enter_context(self._connect())
-            if other := self._other_gateway(db):
-                where = f"The database at {self._server.name}"
-                if other == _UNKNOWN or self._id in other:
-                    raise LedgerError(f"{where} has only just given up this gateway's last connection, or hasn't yet.")
-                raise LedgerTaken(
-                    f"{where} has another gateway ({other}), which began while this one had no connection. This one "
-                    "ends; its turns and messages are the other's."
-                )
-            opened.pop_all()
-        self._db = db
-
-    def _other_gateway(self, db: psycopg.Connection[tuple[Any, ...]]) -> str:
-        """The name of what keeps the owner of the connection from being the gateway; empty: nothing does."""
-        if not self._sole or db.execute("SELECT pg_try_advisory_lock(%s)", [_GATEWAY]).fetchone() == (True,):
-            return ""
-        name = db.execute(
-            "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid) "
-            "WHERE locktype = 'advisory' AND granted AND datname = current_database() "
-            "AND (classid::bigint << 32) + objid::bigint = %s",
-            [_GATEWAY],
-        ).fetchone()
-        return name[0] if name else _UNKNOWN
 
     @contextmanager
     def transaction(self) -> Generator[ledger.LedgerConnection]:
         with self._server.explained(LedgerError, states=_STATES):
+            if self._sole:
+                self._direct.renew()
             if not is_open(self._db):
-                self._connect_again()
+                self._db = self._connect()
             # All statements of a pipeline are one transaction, without BEGIN and COMMIT, and wait for the server only
             # where their rows are looked at.
             statements = _Statements(self._db)
@@ -194,17 +157,19 @@ class PostgresLedger:
     def _reading(self) -> psycopg.Connection[tuple[Any, ...]]:
         if self._reader is None or not is_open(self._reader):
             self._reader = self._server.connect()
-            self._reader.execute("SET synchronous_commit = off")
+            if not self._server.is_pooled:
+                self._reader.execute("SET synchronous_commit = off")
         return self._reader
 
     def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
-        return working(self._server, database, bell, turns, self._timing)
+        return working(self._server, self._direct, database, bell, turns=turns, timing=self._timing)
 
     def close(self) -> None:
         self._readers.shutdown()
         if self._reader:
             self._reader.close()
         self._db.close()
+        self._direct.close()
 
 
 class _Statements:
