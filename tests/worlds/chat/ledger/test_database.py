@@ -18,7 +18,7 @@ from denizen.config.lock_file import holder_of
 from denizen.errors import ConfigError
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.ledger import ledger
-from denizen.worlds.chat.ledger.database import Database
+from denizen.worlds.chat.ledger.database import Database, LedgerRefused
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 
@@ -36,6 +36,18 @@ async def test_an_operation_that_raises_is_undone_and_leaves_the_others(database
     results = await asyncio.gather(*put[:2], database.run(half), *put[2:], return_exceptions=True)
     assert [result for result in results if result in {"ready", "waiting"}] == ["ready", *["waiting"] * 4]
     assert isinstance(results[2], KeyError)
+    assert not await database.run(partial(ledger.accepted_key, channel="http", message_id="half"))
+
+
+async def test_an_operation_that_the_database_refuses_fails_alone(database: Database) -> None:
+    def refused(db: LedgerConnection) -> None:
+        ledger.put(db, message("half"))
+        db.execute("INSERT INTO cron (id, job) VALUES (?, ?)", ["without a job", None])
+
+    put = [database.run(partial(ledger.put, message=message(str(number)))) for number in range(5)]
+    results = await asyncio.gather(*put[:2], database.run(refused), *put[2:], return_exceptions=True)
+    assert isinstance(results.pop(2), LedgerRefused)
+    assert sorted(map(str, results)) == ["ready", *["waiting"] * 4]
     assert not await database.run(partial(ledger.accepted_key, channel="http", message_id="half"))
 
 

@@ -262,3 +262,24 @@ async def test_open_counts_are_those_of_all_rows_without_what_is_over(database: 
     found = await database.run(ledger.open_counts)
     assert found["inbox"] == {state: count for state, count in counts["inbox"].items() if state != "done"}
     assert found["outbox"] == {"pending": 1, "sending": 1}
+
+
+async def test_reply_that_the_database_refuses_fails_its_message_alone(database: Database) -> None:
+    queue = LedgerQueue(database, clock=SystemClock(), attempts=1)
+
+    async def reply(turn: QueuedTurn) -> OutboundMessage:
+        sent = outbound.reply_to(turn.message, "yes")
+        return replace(sent, channel=None) if turn.message.content == "bad" else sent  # type: ignore[arg-type]
+
+    for content, chat in (("bad", "ann"), ("good", "ben")):
+        await queue.put(message(content, chat))
+    serving = asyncio.create_task(queue.serve(reply))
+    states = {}
+    while not states.keys() >= {"bad", "good"}:
+        for content, chat in (("bad", "ann"), ("good", "ben")):
+            state, _ = await database.run(partial(outbound.outcome, message=message(content, chat)))
+            if state in ledger.OVER:
+                states[content] = state
+    serving.cancel()
+    await asyncio.wait([serving])
+    assert states == {"bad": "failed", "good": "done"}

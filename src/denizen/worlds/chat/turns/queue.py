@@ -24,7 +24,7 @@ from denizen.ports import (
 from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.chat.ledger import ledger, outbound
-from denizen.worlds.chat.ledger.database import Database, LedgerError, TurnClaimer, wait_for_event_or
+from denizen.worlds.chat.ledger.database import Database, LedgerError, LedgerRefused, TurnClaimer, wait_for_event_or
 from denizen.worlds.chat.ledger.ledger import Accepted, ArrivedControl, Claim, LedgerConnection
 from denizen.worlds.chat.ledger.outbound import OutboxState
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions
@@ -227,6 +227,8 @@ class LedgerQueue:
             outcome = await handler(turn)
             if isinstance(outcome, OutboundMessage):
                 turn.heard_before(outcome.metadata.get(outbound.ALSO, ()))
+        except LedgerRefused as error:
+            await self._fail(turn, error)
         except (SessionUnavailable, LedgerError) as error:
             _log.info("Message %s waits: %s", message.id, error)
             due = self._clock.now().timestamp() + HELD_RETRY_S
@@ -234,13 +236,21 @@ class LedgerQueue:
         except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
             await self._fail(turn, error)
         else:
-            if isinstance(outcome, Parked):
-                parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
-                until = parked.until.timestamp() if parked.until else float("inf")
-                await self._settle(message, lambda db: ledger.park(db, claim, heard, until), parked.question)
-                return
-            end = partial(ledger.finish, turn=claim, heard=heard, state="done")
-            await self._settle(message, end, _also(outcome, heard), over="done")
+            try:
+                await self._end(turn, outcome)
+            except LedgerRefused as error:  # what it sends isn't taken
+                await self._fail(turn, error)
+
+    async def _end(self, turn: LedgerTurn, outcome: OutboundMessage | InboundMessage | Parked | None) -> None:
+        """Write what a turn came to."""
+        claim, message, heard = turn.claim, turn.message, turn.heard
+        if isinstance(outcome, Parked):
+            parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
+            until = parked.until.timestamp() if parked.until else float("inf")
+            await self._settle(message, lambda db: ledger.park(db, claim, heard, until), parked.question)
+            return
+        end = partial(ledger.finish, turn=claim, heard=heard, state="done")
+        await self._settle(message, end, _also(outcome, heard), over="done")
 
     async def _fail(self, turn: LedgerTurn, error: Exception) -> None:
         """Have a message tried again later, or give it up."""
