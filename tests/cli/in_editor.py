@@ -1,9 +1,11 @@
 """An editor, as the protocol's own client library makes one."""
 
 import asyncio
+import fcntl
 import os
 import pty
 import signal
+import termios
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -119,7 +121,14 @@ class Terminal:
     async def start(self, argv: list[str], environ: Mapping[str, str], cwd: str) -> None:
         end = self.program_end
         self.program = await asyncio.create_subprocess_exec(
-            *argv, stdin=end, stdout=end, stderr=end, start_new_session=True, env=environ, cwd=cwd
+            *argv,
+            stdin=end,
+            stdout=end,
+            stderr=end,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(end, termios.TIOCSCTTY, 0),
+            env=environ,
+            cwd=cwd,
         )
         os.close(end)
 

@@ -102,7 +102,7 @@ async def test_a_command_is_confined_there(
 async def test_a_command_has_no_input_and_cannot_type_into_the_terminal(
     ask: InEditor, editor: EditorWithTerminals, model: Model
 ) -> None:
-    model.plays(call("bash", command="cat; exec 3<>/dev/tty && echo typed >&3"), "Done.")
+    model.plays(call("bash", command="cat; exec 3<>/dev/tty && echo typed >&3", unsandboxed=True), "Done.")
     await ask("Type")
     assert "/dev/tty: No such device or address\n[exit code 1]" in model.told()
     assert b"typed" not in editor.terminal.output
@@ -131,7 +131,9 @@ async def test_what_would_run_by_itself_is_taken_out_and_shown(
     assert any(each.type == "terminal" for each in shown(editor))
 
 
-@pytest.mark.parametrize("command", ["sleep 61.5", "setsid sleep 61.5 & sleep 61.5"], ids=["alone", "with an escape"])
+@pytest.mark.parametrize(
+    "command", ["sleep 1061.5", "setsid sleep 1060.5 & sleep 1060.5"], ids=["alone", "with an escape"]
+)
 async def test_a_command_ends_when_its_time_is_over(
     command: str, ask: InEditor, editor: EditorWithTerminals, model: Model
 ) -> None:
@@ -139,27 +141,27 @@ async def test_a_command_ends_when_its_time_is_over(
     await ask("Wait")
     assert "[ended: it took longer than 0.5 s" in model.told()
     assert editor.calls[-3:] == ["kill", "output", "release"]
-    assert not running("sleep 61.5")
+    assert not running(command[-12:])
 
 
 async def test_cancelling_ends_the_command(
     connect: Connect, editor: EditorWithTerminals, repo: Path, model: Model
 ) -> None:
-    model.plays(call("bash", command="setsid sleep 62.5 & touch begun; sleep 62.5"))
+    model.plays(call("bash", command="setsid sleep 1062.5 & touch begun; sleep 1062.5"))
     async with connect(editor, terminals=True) as agent:
         session = (await agent.new_session(cwd=str(repo))).session_id
         turn = asyncio.create_task(prompt(agent, session, "Wait"))
         await asyncio.to_thread(wait_until, (repo / "begun").exists)
         await agent.cancel(session_id=session)
         assert (await turn).stop_reason == "cancelled"
-        assert not running("sleep 62.5")
+        assert not running("sleep 1062.5")
         assert editor.calls[-3:] == ["kill", "output", "release"]
 
 
 async def test_the_command_ends_when_denizen_is_killed(
     editor: EditorWithTerminals, environ: dict[str, str], repo: Path, model: Model
 ) -> None:
-    model.plays(call("bash", command="touch begun; setsid sleep 63.5 & sleep 63.5"))
+    model.plays(call("bash", command="touch begun; setsid sleep 1063.5 & sleep 1063.5"))
     started = acp.spawn_agent_process(
         editor,  # pyrefly: ignore[bad-argument-type]
         *PROGRAM,
@@ -174,7 +176,7 @@ async def test_the_command_ends_when_denizen_is_killed(
             turn = asyncio.create_task(prompt(agent, session, "Wait"))
             await asyncio.to_thread(wait_until, (repo / "begun").exists)
             program.kill()
-            await asyncio.to_thread(wait_until, lambda: not running("sleep 63.5"))
+            await asyncio.to_thread(wait_until, lambda: not running("sleep 1063.5"))
             await editor.terminal.ended()
             turn.cancel()
 
@@ -182,13 +184,13 @@ async def test_the_command_ends_when_denizen_is_killed(
 async def test_a_command_that_the_person_ends_in_the_editor_is_checked_all_the_same(
     ask: InEditor, editor: EditorWithTerminals, repo: Path, model: Model
 ) -> None:
-    model.plays(call("bash", command="echo make > .envrc; touch begun; sleep 64.5"), "You ended it.")
+    model.plays(call("bash", command="echo make > .envrc; touch begun; sleep 1064.5"), "You ended it.")
     turn = asyncio.ensure_future(ask("Wait"))
     await asyncio.to_thread(wait_until, (repo / "begun").exists)
     editor.terminal.program.kill()
     await turn
     assert "(SIGKILL)]" in model.told()
-    assert not running("sleep 64.5")
+    assert not running("sleep 1064.5")
     assert not (repo / ".envrc").exists()
 
 
@@ -226,10 +228,10 @@ async def test_an_approved_command_outside_the_sandbox_runs_in_a_terminal(
 
 
 async def test_a_background_command_gets_no_terminal(ask: InEditor, editor: EditorWithTerminals, model: Model) -> None:
-    model.plays(call("bash", command="echo up; sleep 65.5", background="server"), "It runs.")
+    model.plays(call("bash", command="echo up; sleep 1065.5", background="server"), "It runs.")
     await ask("Serve")
     assert editor.calls == []
-    assert not running("sleep 65.5")
+    assert not running("sleep 1065.5")
 
 
 async def test_an_editor_without_terminals_is_not_asked_for_one(
@@ -240,6 +242,25 @@ async def test_an_editor_without_terminals_is_not_asked_for_one(
     assert "hello\n[exit code 0]" in model.told()
     assert editor.calls == []
     assert "hello" in texts(shown(editor))
+
+
+class EditorThatIsSlow(EditorWithTerminals):
+    """One that has made the terminal once nobody wants it any more."""
+
+    async def create_terminal(self, command: str, args: list[str], *arguments: Any, **more: Any) -> Any:
+        await asyncio.to_thread(wait_until, lambda: not Path(args[3]).exists())
+        return await super().create_terminal(command, args, *arguments, **more)
+
+
+@pytest.mark.parametrize("editor", [EditorThatIsSlow()], ids=[""])
+async def test_a_terminal_that_comes_too_late_runs_nothing_and_is_given_back(
+    ask: InEditor, editor: EditorWithTerminals, repo: Path, model: Model
+) -> None:
+    model.plays(call("bash", command="touch made", timeout=0.2), "Too slow.")
+    await ask("Make it")
+    assert "[ended: it took longer than 0.2 s" in model.told()
+    assert editor.calls == ["create", "wait", "kill", "output", "release"]
+    assert not (repo / "made").exists()
 
 
 class EditorThatRefuses(EditorWithTerminals):

@@ -15,7 +15,7 @@ from acp.interfaces import Client
 from acp.schema import WaitForTerminalExitResponse
 
 from denizen.config.home import private_folder
-from denizen.errors import ToolRefused
+from denizen.errors import ConfigError, ToolRefused
 from denizen.ports import Sandboxed
 from denizen.runtime.cancellation import run_to_completion
 from denizen.worlds.code.acp import supervisor
@@ -58,11 +58,15 @@ class Terminals:
         `show` gets the id of the terminal, and again with what was found after the command. Raises
         TerminalUnavailableError for a command that may be run elsewhere.
         """
-        file = CommandFile(self._home / "terminals", command, folder)
+        try:
+            file = CommandFile(self._home / "terminals", command, folder)
+        except (OSError, ConfigError) as error:
+            raise TerminalUnavailableError(str(error)) from error
+        creating = asyncio.create_task(self._create(file, command, folder))
         terminal_id, exited, failure, started = "", None, "", False
         try:
             async with asyncio.timeout(seconds):
-                terminal_id = await self._create(file, command, folder)
+                terminal_id = await asyncio.shield(creating)
                 await show(terminal_id, "")
                 exited = await self._client.wait_for_terminal_exit(self._session_id, terminal_id)
         except TimeoutError:
@@ -74,6 +78,11 @@ class Terminals:
             unavailable = not started and (exited or failure)
 
             async def conclude() -> None:
+                nonlocal terminal_id
+                if not terminal_id:
+                    with suppress(*_FAILURES):
+                        async with asyncio.timeout(TIMEOUT_S):
+                            terminal_id = await creating  # the editor may still be making it
                 if terminal_id:
                     output = await self._close(terminal_id, exited=exited is not None)
                     take(output if started else b"")
