@@ -12,7 +12,7 @@ from denizen.config import Config
 from denizen.config.settings import EmbeddingSettings, MemorySettings
 from denizen.errors import ConfigError
 from denizen.memory import LongTermMemory, open_memory
-from denizen.memory.embeddings import RETRY_AFTER
+from denizen.memory.embeddings import RETRY_AFTER_S
 from denizen.runtime.postgres import PostgresDatabase
 from denizen.testing import FakeClock, LoopbackOpenAI, Step
 
@@ -132,7 +132,7 @@ async def test_a_server_that_fails_is_reported_once_and_words_still_count(
     FAILURES[failure](loopback_openai)
     with caplog.at_level(logging.WARNING):
         assert await recalled(memory, "cookies") == ["JWT in cookies"]
-        await clock.sleep(RETRY_AFTER - 1)
+        await clock.sleep(RETRY_AFTER_S - 1)
         assert await recalled(memory, "authentication") == []
         assert len(loopback_openai.requests) == 1
         await clock.sleep(1)
@@ -152,7 +152,7 @@ async def test_a_server_that_is_back_is_used_again(
     await memory.remember("JWT in cookies")
     loopback_openai.fail(500, "down")
     assert await recalled(memory, "authentication") == []
-    await clock.sleep(RETRY_AFTER)
+    await clock.sleep(RETRY_AFTER_S)
     answer(loopback_openai, NORTH, NORTH)
     assert await recalled(memory, "authentication") == ["JWT in cookies"]
 

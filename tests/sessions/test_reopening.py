@@ -8,7 +8,7 @@ import pytest
 from denizen.errors import SessionError
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
-from denizen.sessions.jsonl import CLOSED_SESSIONS
+from denizen.sessions.jsonl import MAX_CLOSED_SESSIONS
 from denizen.testing.conformance_store import content, opened, said
 
 
@@ -95,7 +95,7 @@ async def test_removed_session_begins_anew(store: JsonlStore) -> None:
 async def test_sessions_closed_long_ago_are_read_from_their_files(tmp_path: Path) -> None:
     store = JsonlStore(tmp_path, clock=SystemClock(), sync=False)
     left = {}
-    for name in (f"s{number}" for number in range(CLOSED_SESSIONS + 1)):
+    for name in (f"s{number}" for number in range(MAX_CLOSED_SESSIONS + 1)):
         async with opened(store, name) as session:
             await session.append(said(name))
             left[name] = session.entries

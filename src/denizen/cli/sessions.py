@@ -48,8 +48,8 @@ from denizen.text.plural import counted, usage_parts
 
 MAX_FOLDER_CELLS = 28
 """Cells of a folder on a terminal."""
-_LIMIT = 50
-_ALL = 2**31 - 1
+_TERMINAL_LIMIT = 50
+_ALL_SESSIONS = 2**31 - 1
 
 
 @click.group()
@@ -67,7 +67,7 @@ def sessions() -> None:
 def list_sessions(as_json: bool, limit: int | None, before: str | None) -> None:
     """List sessions, the latest first."""
     if limit is None:
-        limit = _LIMIT if is_interactive() and not as_json else _ALL
+        limit = _TERMINAL_LIMIT if is_interactive() and not as_json else _ALL_SESSIONS
     until = math.inf
     if before:
         try:

@@ -1,4 +1,4 @@
-"""Which facts are near a query in meaning, as an OpenAI-compatible `/embeddings` endpoint sees it."""
+"""Finds facts similar in meaning to a query, with an OpenAI-compatible `/embeddings` endpoint."""
 
 import asyncio
 import logging
@@ -13,14 +13,14 @@ from denizen.memory.store import FactStore, Vector
 from denizen.ports import Fact
 from denizen.runtime.clock import Clock
 
-BATCH = 64
-"""Texts that are sent at once."""
-SECONDS = 20.0
-"""How long one answer may take."""
+BATCH_TEXTS = 64
+"""Texts in one request."""
+TIMEOUT_S = 20.0
+"""For one request."""
 MAX_COMPARED = 5_000
-"""Facts of a file whose vectors are compared with a query's, the latest."""
-RETRY_AFTER = 300.0
-"""Seconds until a server that failed is asked again."""
+"""The latest facts of a store whose vectors are compared with the query's."""
+RETRY_AFTER_S = 300.0
+"""Delay before a failed server is asked again."""
 _MAX_CHARS = 8_000
 """Characters of a query that are sent."""
 
@@ -51,7 +51,7 @@ class Embeddings:
         self._asked_again_at = 0.0
 
     async def similarities(self, query: str, stores: Sequence[FactStore]) -> dict[str, float]:
-        """How near facts are (-1 to 1), by their ids; none while the server fails, which is logged once.
+        """Similarities (-1 to 1) by fact id; empty while the server fails, which is logged once.
 
         Raises DenizenError when a store can't be used.
         """
@@ -60,8 +60,8 @@ class Embeddings:
         model = self._model
 
         def unseen() -> list[tuple[FactStore, Fact]]:
-            found = [(store, fact) for store in stores for fact in store.without_vector(model, BATCH)]
-            return found[: BATCH - 1]  # the query goes along with them
+            found = [(store, fact) for store in stores for fact in store.without_vector(model, BATCH_TEXTS)]
+            return found[: BATCH_TEXTS - 1]  # the query goes along with them
 
         new = await asyncio.to_thread(unseen)
         try:
@@ -69,7 +69,7 @@ class Embeddings:
         except DenizenError as error:
             if not self._asked_again_at:
                 _log.warning("%s Facts are found by their words alone.", error)
-            self._asked_again_at = self._clock.monotonic() + RETRY_AFTER
+            self._asked_again_at = self._clock.monotonic() + RETRY_AFTER_S
             return {}
 
         def compare() -> dict[str, float]:
@@ -83,16 +83,16 @@ class Embeddings:
         return await asyncio.to_thread(compare)
 
     async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
-        """A vector of length 1 for each of at most `BATCH` texts. Raises DenizenError when the server gives none."""
+        """A vector of length 1 for each of at most `BATCH_TEXTS` texts. Raises DenizenError."""
         from denizen.models.http import Http
 
         body = msgspec.json.encode({"model": self._model, "input": [*texts], "encoding_format": "float"})
-        http = Http(connect_s=5.0, answer_silence_s=SECONDS)
+        http = Http(connect_s=5.0, answer_silence_s=TIMEOUT_S)
         try:
-            async with asyncio.timeout(SECONDS), http.post(self._endpoint, [body], stream=False) as response:
+            async with asyncio.timeout(TIMEOUT_S), http.post(self._endpoint, [body], stream=False) as response:
                 status, answer = response.status, await response.read()
         except TimeoutError as error:
-            raise self._failed(f"no answer within {SECONDS:g} seconds") from error
+            raise self._failed(f"no answer within {TIMEOUT_S:g} seconds") from error
         except OSError as error:
             raise self._failed(str(error) or type(error).__name__) from error
         finally:
@@ -104,12 +104,12 @@ class Embeddings:
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._failed(f"its answer can't be read: {error}") from error
         if [item.index for item in found] != [*range(len(texts))]:
-            raise self._failed(f"it answered {len(found)} vectors for {len(texts)} texts")
+            raise self._failed(f"it returned {len(found)} vectors for {len(texts)} texts")
         vectors: list[Vector] = []
         for item in found:
             length = math.hypot(*item.embedding)
             if not 0 < length < math.inf:
-                raise self._failed("it answered vectors without a direction")
+                raise self._failed("it returned vectors without a direction")
             vectors.append(tuple(number / length for number in item.embedding))
         return vectors
 

@@ -1,4 +1,4 @@
-"""All that is kept beyond a session: the project's facts, the user's, and the notes."""
+"""Memory beyond a session: the project's facts, the user's facts, and the notes."""
 
 import asyncio
 import heapq
@@ -25,12 +25,12 @@ from denizen.runtime.clock import Clock
 from denizen.runtime.postgres import PostgresDatabase
 from denizen.trusted.session_files import SessionFiles
 
-MAX_CONTEXT = 200
+MAX_CONTEXT_CHARS = 200
 """Characters of a fact's context."""
-HALF_LIFE = 90.0
-"""Days after which a fact has lost half of what its freshness adds."""
+HALF_LIFE_DAYS = 90.0
+"""Days after which the freshness part of a fact's score has halved."""
 _FRESHNESS = 0.3
-"""The share of a fact's score that its freshness makes."""
+"""The share of freshness in a fact's score."""
 
 
 def open_memory(
@@ -106,7 +106,7 @@ class LongTermMemory:
     ) -> str:
         """Keep a fact, once; says where it went. `untrusted` stays with it."""
         fact = plain_fact(self._redact(text))
-        context = one_line(self._redact(context))[:MAX_CONTEXT]
+        context = one_line(self._redact(context))[:MAX_CONTEXT_CHARS]
         if scope == "today":
             return await asyncio.to_thread(self._note, f"{fact} ({context})" if context else fact, untrusted)
         store = self._project if self._project and scope == "project" else self._user
@@ -237,7 +237,7 @@ def rank(found: Sequence[FoundFact], total: int, near: Mapping[str, float], now:
         if near:
             relevance = (relevance + max(near.get(fact.id, 0.0), 0.0)) / 2
         days = max((now - fact.at).total_seconds() / 86_400, 0.0) if fact.at else math.inf
-        freshness = 1 - _FRESHNESS + _FRESHNESS * 0.5 ** (days / HALF_LIFE)
+        freshness = 1 - _FRESHNESS + _FRESHNESS * 0.5 ** (days / HALF_LIFE_DAYS)
         return relevance * (0.5 + fact.weight) * freshness, fact.at.timestamp() if fact.at else 0.0
 
     return [each.fact for each in sorted(found, key=score, reverse=True)]

@@ -17,7 +17,7 @@ from denizen.ports import Fact
 
 VERSION = 2
 """The format of the file that is written, and the newest that is read."""
-_PATIENCE = 10.0
+_BUSY_TIMEOUT_S = 10.0
 """Seconds to wait for another process that writes."""
 _SCHEMA = f"""
 BEGIN IMMEDIATE;
@@ -145,7 +145,7 @@ class FactFile:
 
     def _connect(self) -> sqlite3.Connection:
         self._path.touch(mode=0o600)
-        db = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None)
+        db = sqlite3.connect(self._path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
         try:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version > VERSION:

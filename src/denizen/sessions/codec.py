@@ -12,11 +12,11 @@ from denizen.errors import SessionError
 from denizen.sessions.tree import EntryTree
 
 VERSION = 1
-"""The format that is written, and the newest that is read."""
+"""The format that this version writes, and the newest that it reads."""
 ENTRY = msgspec.json.Decoder(AnyEntry)
 """Decodes one line, or all."""
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding a damaged line raises."""
+"""Errors of decoding a damaged line."""
 
 ENCODER = msgspec.json.Encoder(enc_hook=repr)  # a tool's details may hold anything
 _BOM = b"\xef\xbb\xbf"
@@ -29,17 +29,17 @@ class _Header(msgspec.Struct):
 
 
 class _Link(msgspec.Struct):
-    """What the tree needs of an entry whose content can't be read."""
+    """The place in the tree of an entry whose content can't be read."""
 
     type: str
     id: str
     parent: str = ""
 
 
-class SoundPart(NamedTuple):
-    """How far a file is a transcript: `size` bytes; `unfinished`: the last of its lines lacks its end.
+class TranscriptExtent(NamedTuple):
+    """The readable part of a file: its first `size` bytes. `unfinished`: its last line has no line break.
 
-    What follows is `torn`: the beginning of a line whose writing was cut off, or zeros that a power failure left.
+    `torn`: bytes follow that are the beginning of an interrupted line, or zeros left by a power failure.
     """
 
     size: int
@@ -67,17 +67,17 @@ def encode(entry: AnyEntry, redactor: Redactor) -> tuple[bytes, AnyEntry]:
     return line + b"\n", entry
 
 
-def extent(data: bytes) -> SoundPart:
-    """How far `data` is a transcript."""
+def extent(data: bytes) -> TranscriptExtent:
+    """The readable part of `data`."""
     end = data.rfind(b"\n") + 1
     tail = data[end:].rstrip(b"\0")
     if not tail.strip() or _is_cut(tail) or _is_cut(tail + b"0"):  # "0": a number may be cut after its point
-        return SoundPart(end, torn=end < len(data))
-    return SoundPart(end + len(tail), unfinished=True)
+        return TranscriptExtent(end, torn=end < len(data))
+    return TranscriptExtent(end + len(tail), unfinished=True)
 
 
 def load(data: bytes, session: str) -> EntryTree:
-    """Read a transcript. Whatever the bytes are, what can be read is read, and `warnings` say what couldn't.
+    """Read a transcript. Any bytes load; the tree's `warnings` list what couldn't be read.
 
     Raises SessionError when it was written in a newer format.
     """

@@ -1,4 +1,4 @@
-"""The file of a session that is open for writing: one writer, whole lines, at its end; and what the disk refuses."""
+"""The file of a session that is open for writing: one writer appends whole lines. Explains errors of the disk."""
 
 import asyncio
 import contextlib
@@ -14,17 +14,17 @@ from typing import NamedTuple, Self
 from denizen.errors import SessionError, SessionHeld, SessionUnavailable
 from denizen.sessions.codec import extent
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_WIDTH = 80
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_LOCK_TEXT_BYTES = 80
 """Bytes of the lock file: the text of a new holder hides the last one's."""
 
 
 class FileState(NamedTuple):
-    """What changes whenever a file does: which one it is, its size, and when it, or the right to read it, changed.
+    """Identifies one state of a file: which file, its size, and when its content or permissions changed.
 
-    Many kernels' clocks for that stand still for some milliseconds; `mark`, that of the last writer's lock, tells apart
-    what writers do meanwhile.
+    Times of change have a resolution of some milliseconds; `mark`, from the last writer's lock, distinguishes writes
+    within that.
     """
 
     inode: int
@@ -35,18 +35,18 @@ class FileState(NamedTuple):
 
 
 def explain(doing: str, path: Path, error: OSError) -> str:
-    """What the disk refused, and what to do, in a sentence or two."""
+    """The disk's error in a sentence or two, with what to do about it."""
     text = f"Can't {doing} {path}: {error.strerror or error}."
-    if error.errno in _FULL:
+    if error.errno in _DISK_FULL:
         return f"{text} Free some space, or raise the quota, and try again; what was written before is safe."
-    if error.errno in _FORBIDDEN:
+    if error.errno in _NOT_PERMITTED:
         return f"{text} Make it yours to read and write, or move the home with $DENIZEN_HOME."
     return text
 
 
 @contextlib.contextmanager
 def explained(doing: str, path: Path) -> Generator[None]:
-    """Turns the disk's refusal into a SessionUnavailable that says what was being done to `path`."""
+    """Turns an OSError into a SessionUnavailable that names the operation and `path`."""
     try:
         yield
     except OSError as error:
@@ -69,9 +69,9 @@ class Lock:
         with explained("lock", Path(self._path)):
             self._fd, self._identity = _locked(self._path, session)
         text = f"process {os.getpid()} since {now:%Y-%m-%d %H:%M:%S} UTC\n{os.urandom(8).hex()}"
-        self.found, self.mark = b"", text.ljust(_WIDTH).encode()
+        self.found, self.mark = b"", text.ljust(_LOCK_TEXT_BYTES).encode()
         with contextlib.suppress(OSError):  # a full disk: the lock is as good without its text
-            self.found = os.pread(self._fd, _WIDTH, 0)
+            self.found = os.pread(self._fd, _LOCK_TEXT_BYTES, 0)
             os.pwrite(self._fd, self.mark, 0)
 
     def __enter__(self) -> Self:
@@ -117,16 +117,16 @@ class TranscriptFile:
         self._size = self.found.size
 
     def state(self) -> FileState:
-        """How it is now, with the size that was written here: it is another when somebody else has added to it."""
+        """The file's state now, with the size written here: it differs if another program has added to the file."""
         return self._state(self._lock.mark)._replace(size=self._size)
 
     def read(self) -> bytes:
-        """All that it holds."""
+        """The whole content."""
         with explained("read", self._path), open(self._fd, "rb", closefd=False) as file:
             return file.read()
 
     def repair(self, data: bytes) -> None:
-        """Make it ready for more after `data`: a torn last line is cut off, one that lacks its end gets it."""
+        """Prepare the file for appending: cut off a torn last line, or end an unfinished one."""
         reach = extent(data)
         with explained("repair", self._path):
             os.fchmod(self._fd, 0o600)
@@ -168,7 +168,7 @@ class TranscriptFile:
         raise SessionUnavailable(explain("write to", self._path, full)) from full
 
     async def sync(self, threads: ThreadPoolExecutor) -> None:
-        """Return when all that was written survives the machine's death."""
+        """Return once everything written survives a crash of the machine."""
         self._refuse_if_lost()
         try:
             await _sync(threads, os.dup(self._fd), () if self.name_is_synced else self._path.parents[:2])
@@ -248,7 +248,7 @@ def _written(path: Path, data: bytes) -> int:
 
 
 def identity(stat: os.stat_result) -> tuple[int, int]:
-    """What makes a file the same file, whatever its name."""
+    """Identifies a file, whatever its name."""
     return stat.st_ino, stat.st_dev
 
 
@@ -269,7 +269,7 @@ def _locked(path: str, session: str) -> tuple[int, tuple[int, int]]:
             if is_at(path, file := identity(os.fstat(fd))):
                 return fd, file
         except BlockingIOError:
-            holder = os.pread(fd, _WIDTH, 0).decode(errors="replace").partition("\n")[0].strip()
+            holder = os.pread(fd, _LOCK_TEXT_BYTES, 0).decode(errors="replace").partition("\n")[0].strip()
             os.close(fd)
             if holder.startswith(f"process {os.getpid()} "):
                 busy = "is already open in this process. Close it there first, or use another session."

@@ -29,13 +29,13 @@ from denizen.ports import SessionInfo, SessionStore, Talk
 from denizen.sessions.codec import ENTRY, UNREADABLE
 from denizen.sessions.key import key_of
 
-_WINDOW = 64 * 1024  # bytes looked at, at first at the end
-_FURTHEST = 64 * _WINDOW  # bytes looked at to find how the last turn ended; and the longest line that is looked at
-_FIRST_LINES = 100  # lines in which the first message is looked for
-_TITLE = 80  # characters
-_PAGE = 50
-_BEGUN_ANEW = f'"name":"{EARLIER}","value":[{{"title":'.encode()
-_OF_A_TURN = re.compile(rb'^\{"type":"(user|assistant|started|tool|parked|answer)"')
+_TAIL_BYTES = 64 * 1024  # read at first from the end of a file
+_MAX_TAIL_BYTES = 64 * _TAIL_BYTES  # read to find how the last turn ended; longer lines are skipped
+_MAX_HEAD_LINES = 100  # searched for the first message
+_MAX_TITLE_CHARS = 80
+_PAGE_SESSIONS = 50
+_NEW_TALK_MARK = f'"name":"{EARLIER}","value":[{{"title":'.encode()
+_TURN_ENTRY = re.compile(rb'^\{"type":"(user|assistant|started|tool|parked|answer)"')
 
 
 class _Stamp(msgspec.Struct):
@@ -43,9 +43,9 @@ class _Stamp(msgspec.Struct):
 
 
 class _Ending(NamedTuple):
-    """How the last turn that ended did, when something was written last, and what became of a turn after it.
+    """How the last finished turn ended, when the last entry was written, and the state of a turn after it.
 
-    `unended` is `parked` or `unfinished`; empty: there is no turn after it.
+    `unended` is `parked` or `unfinished`; empty if no turn follows.
     """
 
     end: EndEntry | None
@@ -54,15 +54,15 @@ class _Ending(NamedTuple):
 
 
 def summarise(path: Path) -> SessionInfo:
-    """What the index says of a session. What damage hides is left out. Raises OSError."""
+    """The session's line of the index, as far as its file can be read. Raises OSError."""
     with path.open("rb") as file:
         stat = os.fstat(file.fileno())
         begins, earlier = _latest_talk(file, stat.st_size)
         header, title = _read_beginning(file, begins)
-        reach = min(stat.st_size, _WINDOW)
+        reach = min(stat.st_size, _TAIL_BYTES)
         ending = _read_ending(os.pread(file.fileno(), reach, stat.st_size - reach))
-        while not ending.end and reach < min(stat.st_size, _FURTHEST):
-            reach = min(8 * reach, stat.st_size, _FURTHEST)
+        while not ending.end and reach < min(stat.st_size, _MAX_TAIL_BYTES):
+            reach = min(8 * reach, stat.st_size, _MAX_TAIL_BYTES)
             ending = _read_ending(os.pread(file.fileno(), reach, stat.st_size - reach))
     end = ending.end
     return SessionInfo(
@@ -81,7 +81,7 @@ def summarise(path: Path) -> SessionInfo:
 
 
 def with_entry(info: SessionInfo, entry: AnyEntry, size: int) -> SessionInfo:
-    """What the index says of a session with one entry more, of so many bytes."""
+    """The session's line of the index after one more entry of `size` bytes."""
     updated = entry.at.timestamp() if entry.at else info.updated
     info = replace(info, updated=updated, bytes=info.bytes + size)
     match entry:
@@ -103,10 +103,10 @@ def with_entry(info: SessionInfo, entry: AnyEntry, size: int) -> SessionInfo:
 
 
 def _latest_talk(file: BinaryIO, size: int) -> tuple[int, Sequence[Talk]]:
-    """Where the latest talk begins in the file, and those before it; of a long one that isn't looked for."""
-    reach = min(size, _FURTHEST)
+    """Where the latest talk begins in the file (0: not found in its last part), and the talks before it."""
+    reach = min(size, _MAX_TAIL_BYTES)
     data = os.pread(file.fileno(), reach, size - reach)
-    start = data.rfind(b"\n", 0, max(data.rfind(_BEGUN_ANEW), 0)) + 1
+    start = data.rfind(b"\n", 0, max(data.rfind(_NEW_TALK_MARK), 0)) + 1
     entry = _entry(data[start:].partition(b"\n")[0]) if start else None
     if isinstance(entry, StateEntry) and entry.name == EARLIER:
         return size - reach + start, entry.read(list[Talk]) or ()
@@ -114,12 +114,10 @@ def _latest_talk(file: BinaryIO, size: int) -> tuple[int, Sequence[Talk]]:
 
 
 def _read_beginning(file: BinaryIO, begins: int) -> tuple[SessionEntry | None, str]:
-    """The header, and the title of the talk that begins there in the file: what the user said first, without what a
-    host adds, such as the form of an answer.
-    """
+    """The header, and the title of the talk that begins at that byte: the user's first message."""
     header = None
-    for _ in range(_FIRST_LINES):
-        match _entry(line := file.readline(_FURTHEST)):
+    for _ in range(_MAX_HEAD_LINES):
+        match _entry(line := file.readline(_MAX_TAIL_BYTES)):
             case SessionEntry() as header:
                 file.seek(max(begins, file.tell()))
             case UserEntry(message=message) if title := title_of(message):
@@ -139,18 +137,18 @@ def first_of(found: Iterable[SessionInfo], limit: int) -> Sequence[SessionInfo]:
 
 async def each_session(store: SessionStore) -> AsyncGenerator[SessionInfo]:
     """The sessions of a store, the latest first, read page by page as they are asked for."""
-    page = await store.page(_PAGE)
+    page = await store.page(_PAGE_SESSIONS)
     while page:
         for info in page:
             yield info
-        page = await store.page(_PAGE, page[-1].used)
+        page = await store.page(_PAGE_SESSIONS, page[-1].used)
 
 
 def title_of(message: UserMessage) -> str:
     """A talk's title, by its first message."""
     first = next((part.text for part in message.content if isinstance(part, Text) and part.text.strip()), "")
-    words = "".join(filter(str.isprintable, " ".join(first[: 4 * _TITLE].split())))
-    return words if len(words) <= _TITLE else words[: _TITLE - 1] + "…"
+    words = "".join(filter(str.isprintable, " ".join(first[: 4 * _MAX_TITLE_CHARS].split())))
+    return words if len(words) <= _MAX_TITLE_CHARS else words[: _MAX_TITLE_CHARS - 1] + "…"
 
 
 def _read_ending(data: bytes) -> _Ending:
@@ -162,7 +160,7 @@ def _read_ending(data: bytes) -> _Ending:
                 written = msgspec.json.decode(line, type=_Stamp).at
         if b'"end"' in line and isinstance(end := _entry(line), EndEntry):
             return _Ending(end, written, unended)
-        if not unended and (kind := _OF_A_TURN.match(line)):
+        if not unended and (kind := _TURN_ENTRY.match(line)):
             unended = "parked" if kind[1] == b"parked" else "unfinished"
     return _Ending(None, written, unended)
 

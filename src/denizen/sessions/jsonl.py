@@ -27,21 +27,21 @@ from denizen.sessions.key import key_of, session_key, transcript_path
 from denizen.sessions.retry import retry_unavailable
 from denizen.sessions.tree import EntryTree
 
-CLOSED_BYTES = 16 * 1024 * 1024
-"""Bytes of the files of all closed sessions in memory; there they take about four times as many."""
-CLOSED_SESSIONS = 512
-"""How many closed sessions stay in memory: opening one again costs nothing while its file is as it was left."""
+MAX_CLOSED_BYTES = 16 * 1024 * 1024
+"""Bytes of closed sessions' files that stay in memory; they take about four times as much there."""
+MAX_CLOSED_SESSIONS = 512
+"""Closed sessions that stay in memory: reopening one costs nothing while its file is unchanged."""
 
 _SYNC_THREADS = 4  # the file system joins what is synced at the same time; more threads gain nothing
 SYNCED = frozenset({UserEntry, StartedEntry, ParkedEntry, AnswerEntry})
 """Entries that must survive the machine's death when they were appended."""
 ACKNOWLEDGED_ELSEWHERE = SYNCED - {UserEntry}
-"""Those that must where messages are durable before they become entries, and `sync` follows before they are over."""
+"""The same for hosts whose messages are durable before they become entries, and that `sync` before a turn is over."""
 _log = logging.getLogger(__name__)
 
 
 class _Closed(NamedTuple):
-    """A session as it was left. `name_is_synced`: its folders have its file's name on disk."""
+    """A closed session. `name_is_synced`: the folders' entries for its file are on disk."""
 
     tree: EntryTree
     state: FileState
@@ -69,7 +69,7 @@ class JsonlStore:
         self._root = root
         self._order = FileOrder(root, _last_used)
         self.retry_s = retry_s
-        self._closed = BoundedCache[_Closed](CLOSED_SESSIONS, CLOSED_BYTES)
+        self._closed = BoundedCache[_Closed](MAX_CLOSED_SESSIONS, MAX_CLOSED_BYTES)
         self.clock = clock
         self.redactor = redactor or Redactor()
         self.synced = synced
@@ -186,7 +186,7 @@ class JsonlStore:
     def _unknown(self, key: str) -> SessionUnknown:
         names = {known.rpartition(":")[2]: known for known in map(key_of, self._root.glob("*/*.jsonl"))}
         near = get_close_matches(key.rpartition(":")[2], names, 1)
-        hint = f"Did you mean {names[near[0]]}?" if near else "`denizen sessions list` shows those that there are."
+        hint = f"Did you mean {names[near[0]]}?" if near else "`denizen sessions list` shows all sessions."
         return SessionUnknown(f"There is no session {key}. {hint}")
 
 

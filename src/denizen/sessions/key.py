@@ -18,7 +18,7 @@ PeerKind = Literal["direct", "group", "channel"]
 _FORM = "agent:ID:channel:NAME:account:ID:peer:direct|group|channel:ID"
 _KEY = re.compile(r"agent:([^:]+):channel:([^:]+):account:([^:]+):peer:(direct|group|channel):(.+)", re.DOTALL)
 _ESCAPE_OR_CAPITAL = re.compile("%..|[A-Z]")
-_LONGEST = 160  # characters of a file's name; file systems allow 255 bytes, lock and temporary files need some of them
+_MAX_NAME_CHARS = 160  # of a file's name: file systems allow 255 bytes, and lock and temporary files add a suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +116,15 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name.lower()).strip()
 
 
-def bounded(name: str, max_chars: int = _LONGEST) -> str:
-    """The name itself, or for a long one its beginning and a digest, which no other name has."""
+def bounded(name: str, max_chars: int = _MAX_NAME_CHARS) -> str:
+    """The name; a long one is cut, with a digest that keeps it unique."""
     if len(name) <= max_chars:
         return name
     return f"{name[:80]}={hashlib.sha256(name.encode(errors='replace')).hexdigest()}"
 
 
 def short_name(key: str) -> str:
-    """What to call a session at the terminal: its name where it began here, else its whole key."""
+    """The session's name at the terminal: the short one if it began there, otherwise the whole key."""
     parsed = SessionKey.parse(session_key(key))
     is_typed = parsed == SessionKey.typed(parsed.peer) and not parsed.peer.startswith("agent:")
     return parsed.peer if is_typed else key

@@ -1,4 +1,4 @@
-"""Keeps sessions in a PostgreSQL database that several machines share: a row per entry, with its line of JSON."""
+"""Keeps sessions in a PostgreSQL database shared by several machines: one row per entry, with its line of JSON."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.clock import Clock
 from denizen.sessions.codec import VERSION, encode, load
 from denizen.sessions.index import with_entry
-from denizen.sessions.jsonl import CLOSED_BYTES, CLOSED_SESSIONS, SYNCED
+from denizen.sessions.jsonl import MAX_CLOSED_BYTES, MAX_CLOSED_SESSIONS, SYNCED
 from denizen.sessions.key import bounded, session_key
 from denizen.sessions.retry import retry_unavailable
 from denizen.sessions.tables import SharedTables
@@ -94,7 +94,7 @@ class _Lease:
 
 
 class PostgresStore:
-    """Sessions in a database; who has one open holds a lease on it, and loses the session once it isn't renewed.
+    """Sessions in a database. An open session is held by a lease, and lost when the lease isn't renewed in time.
 
     Keys may be short names; they are normalised. No secret that `redactor` knows reaches the database. A lease is for
     `lease` seconds of the database's clock. `clock` dates the entries. Those of the types `synced` survive the server's
@@ -121,7 +121,7 @@ class PostgresStore:
         self._holder = f"process {os.getpid()} on {socket.gethostname()} ({secrets.token_hex(4)})"
         self._open: dict[str, _Lease] = {}
         self._renewal: asyncio.Task[None] | None = None
-        self._closed = BoundedCache[PostgresSession](CLOSED_SESSIONS, CLOSED_BYTES)
+        self._closed = BoundedCache[PostgresSession](MAX_CLOSED_SESSIONS, MAX_CLOSED_BYTES)
 
     async def open(self, key: str, *, workspace: str = "", profile: str = "") -> Session:
         """The session, open for writing; made if new. Raises SessionError when it is open already."""
@@ -222,7 +222,7 @@ class PostgresStore:
         return load(b"".join(line for (line,) in lines), key)
 
     async def _refusal(self, key: str) -> SessionError:
-        """Why a session can't be had."""
+        """Why a session can't be opened or removed."""
         for (holder,) in await self.tables.fetch(_HOLDER, key=bounded(key)):
             return SessionHeld(
                 f"Session {key} is held by {holder}. Wait until it is done, end it, or use another session."
@@ -230,7 +230,7 @@ class PostgresStore:
         return self._unknown(key)
 
     def _unknown(self, key: str) -> SessionUnknown:
-        return SessionUnknown(f"There is no session {key}. `denizen sessions list` shows those that there are.")
+        return SessionUnknown(f"There is no session {key}. `denizen sessions list` shows all sessions.")
 
     def _begin_renewing(self) -> None:
         running = asyncio.get_running_loop()

@@ -10,12 +10,12 @@ from denizen.errors import DenizenError
 from denizen.runtime.cancellation import run_in_thread
 from denizen.runtime.clock import Clock
 
-_MOST_UNWRITTEN = 0.01
-"""US dollars that a process may have spent and not written down yet: a write costs, too."""
-_WRITTEN_EVERY = 1.0
-"""Seconds after which they are written with the next charge, however few they are."""
-_READ_EVERY = 0.1
-"""Seconds for which what other processes had spent is taken for granted."""
+_MAX_UNWRITTEN_USD = 0.01
+"""US dollars that a process may have spent before it writes them to the shared sums."""
+_WRITE_EVERY_S = 1.0
+"""Seconds after which the next charge writes them, whatever the amount."""
+_READ_EVERY_S = 0.1
+"""Seconds before the sums of other processes are read again."""
 
 _DAY = "day"
 _log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class Sums(Protocol):
     """Asking it takes as long as a network does."""
 
     def read(self, names: Sequence[str]) -> Mapping[str, float]:
-        """Those of these names that there are."""
+        """The known sums of these names."""
 
     def add(self, sums: Mapping[str, float]) -> None:
         """Add to them, all at once."""
@@ -40,14 +40,13 @@ class Sums(Protocol):
         """Delete at most `limit` to which nothing was added for so many days; how many those were."""
 
     def close(self) -> None:
-        """Give back what it holds; it may be used again."""
+        """Close the connection; the next call opens another."""
 
 
 class Spend:
-    """Counts what model calls cost, and says before a call whether a limit is reached (`ports.Budget`).
+    """Counts the cost of model calls, and checks the limits before each call (`ports.Budget`).
 
-    What goes beyond is at most the calls in flight, a cent per process, and what others begin within a tenth of a
-    second.
+    A limit can be exceeded by the calls in flight, one cent per process, and calls that others begin within 0.1 s.
     """
 
     def __init__(self, config: Config, sums: Sums, clock: Clock) -> None:
@@ -71,7 +70,7 @@ class Spend:
         return await self._apart(self._check, session_key, turn_usd)
 
     async def charge(self, session_key: str, cost: float | None, model: str) -> str:
-        """Count what a call cost; returns what the user should know: that it couldn't be counted, or has no price."""
+        """Count the cost of a call; returns a warning for the user if it couldn't be counted, or has no known price."""
         if cost:
             return await self._apart(self._charge, session_key, cost)
         if cost is None and model not in self._unpriced:
@@ -80,7 +79,7 @@ class Spend:
         return ""
 
     async def close(self) -> None:
-        """Write what isn't written yet, and close what holds it."""
+        """Write the remaining costs, and close the sums."""
         await self._apart(self._close)
 
     async def _apart(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -108,7 +107,7 @@ class Spend:
     def _charge(self, session_key: str, cost: float) -> str:
         self._unwritten_usd += cost
         self._unwritten[session_key] = self._unwritten.get(session_key, 0.0) + cost
-        if self._unwritten_usd >= _MOST_UNWRITTEN or self._clock.monotonic() - self._written_at >= _WRITTEN_EVERY:
+        if self._unwritten_usd >= _MAX_UNWRITTEN_USD or self._clock.monotonic() - self._written_at >= _WRITE_EVERY_S:
             try:
                 self._write()
             except DenizenError as error:
@@ -127,9 +126,9 @@ class Spend:
         return f"day {self._clock.now().date().isoformat()}"
 
     def _spent(self, session: str) -> tuple[float, float]:
-        """Of the session, and of the day, by all processes."""
+        """US dollars spent in the session and on this day, by all processes."""
         known, now = self._known, self._clock.monotonic()
-        if now - self._read_at >= _READ_EVERY:
+        if now - self._read_at >= _READ_EVERY_S:
             known.clear()
             self._read_at = now
         if session not in known:

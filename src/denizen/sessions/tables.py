@@ -12,7 +12,7 @@ from denizen.runtime.postgres import PostgresDatabase
 if TYPE_CHECKING:
     from psycopg import Connection
 
-_CONNECTIONS = 4
+_MAX_CONNECTIONS = 4
 """Connections of a process; a statement takes less than a millisecond of one, or a sync of the server's disk."""
 _VERSIONS: tuple[LiteralString, ...] = (
     """
@@ -47,7 +47,7 @@ class SharedTables:
 
     def __init__(self, url: str, *, is_pooled: bool = False) -> None:
         self._database = PostgresDatabase(url, is_pooled=is_pooled)
-        self._threads = ThreadPoolExecutor(_CONNECTIONS, "denizen-postgres")
+        self._threads = ThreadPoolExecutor(_MAX_CONNECTIONS, "denizen-postgres")
         self._idle: list[Connection[tuple[Any, ...]]] = []
         self._unused = 0
 

@@ -5,7 +5,7 @@ import msgspec
 from denizen.entries import AnyEntry, HeadEntry, SessionEntry
 from denizen.errors import SessionError
 
-_MOST_WARNINGS = 100
+_MAX_WARNINGS = 100
 
 
 class EntryTree:
@@ -123,9 +123,9 @@ class EntryTree:
 
     def _warn(self, what: str) -> None:
         """Note what was wrong with the line that was read last."""
-        if len(self.warnings) < _MOST_WARNINGS:
+        if len(self.warnings) < _MAX_WARNINGS:
             self.warnings.append(f"line {self._line}: {what}")
-        elif len(self.warnings) == _MOST_WARNINGS:
+        elif len(self.warnings) == _MAX_WARNINGS:
             self.warnings.append("there is more of this")
 
     def _go_to(self, entry_id: str) -> None:
