@@ -7,68 +7,68 @@ import msgspec
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 
 WhenBusy = Literal["queue", "steer", "interrupt"]
-"""What a message does whose session is busy: wait, be said to the running turn, or cut it short."""
+"""How a message reaches a busy session: it waits, steers the running turn, or interrupts it."""
 
 Missed = Literal["skip", "once"]
-"""What becomes of a run whose time passed while the gateway wasn't running: nothing, or one run when it starts."""
+"""Runs that were due while the gateway wasn't running: skipped, or made up by one run when it starts."""
 
 
 class CronSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Scheduled jobs."""
 
     jobs: _Count = 100
-    """How many there may be."""
+    """Maximum number of jobs."""
     missed: Missed = "once"
-    """What becomes of missed runs, where a job doesn't say: `skip`, or `once` for all of them together."""
+    """Missed runs, unless a job says otherwise: `skip` them, or run `once` for all of them."""
 
 
 class HeartbeatSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the agent looks after by itself: HEARTBEAT.md in its own workspace, which it is given every so often."""
+    """Recurring tasks: at intervals the agent gets HEARTBEAT.md from its own workspace."""
 
     enabled: bool = True
-    """While the file is missing, or has headings alone, no model is called."""
+    """No model is called while the file is missing or has only headings."""
     minutes: Annotated[float, msgspec.Meta(ge=5)] = 30.0
     """Minutes between two beats."""
     active: Annotated[str, msgspec.Meta(pattern=r"^((([01]\d|2[0-3]):[0-5]\d)-(([01]\d|2[0-3]):[0-5]\d))?$")] = ""
-    """The hours in which it beats, such as `08:00-22:00`, in the user's time zone (`agent.timezone`); empty: all."""
+    """Active hours, such as `08:00-22:00`, in the user's time zone (`agent.timezone`); empty: always."""
     history: bool = False
     """The agent sees its earlier beats."""
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the gateway is reached, and how it works through what comes in."""
+    """The gateway's address, limits, queue and timers."""
 
     host: str = "127.0.0.1"
-    """The address it listens at."""
+    """The address it listens on."""
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8642
     """The port; 0: a free one."""
     hosts: list[str] = []
-    """Further names under which clients may reach it, as a proxy in front of it has them."""
+    """More host names that clients may use, such as that of a reverse proxy."""
     connections: _Count = 1000
-    """Requests that may be open at once, those that wait included."""
+    """Maximum number of open requests, including those that wait."""
     rate: Annotated[float, msgspec.Meta(gt=0)] = 2000.0
-    """Requests a second, on average; for a while, ten times as many."""
+    """Average requests a second; bursts may have ten times as many."""
     owner: Annotated[str, msgspec.Meta(pattern="^([^:]+:.+)?$", examples=["http:ann"])] = ""
-    """Where questions go that a turn must ask, `"channel:chat"`; empty: to the chat that the turn is for."""
+    """The chat that gets a turn's questions, `"channel:chat"`; empty: the turn's own chat."""
     database: Annotated[str, msgspec.Meta(pattern="^(postgres(ql)?://.+)?$", examples=["postgresql://host/name"])] = ""
-    """The PostgreSQL database that the gateway shares with any number of `denizen worker`; empty: files of the home."""
+    """The PostgreSQL database that the gateway shares with any number of `denizen worker`; empty: files in the home."""
     pooler: Annotated[
         str, msgspec.Meta(pattern="^(postgres(ql)?://.+)?$", examples=["postgresql://host:6432/name"])
     ] = ""
     """The same database through a pooler, such as PgBouncer, for all connections of a process but one; empty: none."""
     turns: _Count = 64
-    """Turns at once, each in a session of its own, in each process."""
+    """Concurrent turns in each process, each in its own session."""
     attempts: _Count = 3
-    """How often a message is tried before it is given up."""
+    """Attempts before a message is given up."""
     grace: Annotated[float, msgspec.Meta(ge=0)] = 30.0
-    """Seconds that running turns have to end when the gateway is stopped; the others go on at the next start."""
+    """Seconds for running turns to end when the gateway stops; the others continue at the next start."""
     keep_days: Annotated[float, msgspec.Meta(ge=1)] = 30.0
-    """Days that messages which are over, and their replies, stay in the ledger: so long their ids are known."""
+    """Days that finished messages and their replies stay in the ledger; until then a repeated id is recognised."""
     heartbeat: HeartbeatSettings = HeartbeatSettings()
-    """What the agent looks after by itself."""
+    """Recurring tasks."""
     cron: CronSettings = CronSettings()
     """Scheduled jobs."""
     hardware: bool = False
-    """Without effect: the plug-in `denizen-hardware` brings the tools `i2c` and `spi`. Goes in the next release."""
+    """Without effect: the plug-in `denizen-hardware` has the tools `i2c` and `spi`. Removed in the next release."""
     when_busy: dict[str, WhenBusy] = {}
-    """What a message does whose session is busy, by channel: `queue`, `steer` or `interrupt`; otherwise `queue`."""
+    """How a message reaches a busy session, by channel: `queue` (the default), `steer` or `interrupt`."""
