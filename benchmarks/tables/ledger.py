@@ -14,7 +14,7 @@ from benchmarks.gateway import serving
 from benchmarks.hall import Figures, Hall, Plan, hall, samples
 from benchmarks.report import Goal, Table
 from benchmarks.roster import VISITORS
-from benchmarks.tables.gateway import SLOTS, WAITS, WORKER_COUNT, visit
+from benchmarks.tables.gateway import SLOTS, WAITS, visit
 
 if TYPE_CHECKING:
     from tests.postgres import OwnServer
@@ -29,7 +29,7 @@ COLUMNS = (
     *("processes", "turns/s", "statements per turn", "log, kB per turn", "lock wait, ms per turn"),
     *("CPU ms per turn", "× one", "idle statements/s", "idle connections"),
 )
-PROCESSES, EVERY, IDLE = (1, 2, 4, 8), 0.005, 20.0
+PROCESSES, COUNT, EVERY, IDLE = (1, 2, 4, 8), 20, 0.005, 20.0
 _OPTIONS = "-c shared_preload_libraries=pg_stat_statements -c max_connections=200"
 _RESET = "SELECT count(pg_stat_statements_reset())"
 _STATEMENTS = """
@@ -43,9 +43,7 @@ _LOG = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
 
 def table(plan: Plan, peers: Sequence[Entry]) -> Table:
     """Statements, log, waiting and CPU a turn, with one to eight processes."""
-    note = NOTE.format(
-        slots=SLOTS, waits=WAITS, chats=plan.worker_chats, count=WORKER_COUNT, every=EVERY * 1e3, idle=IDLE
-    )
+    note = NOTE.format(slots=SLOTS, waits=WAITS, chats=plan.worker_chats, count=COUNT, every=EVERY * 1e3, idle=IDLE)
     result = Table("What a turn costs the database", note, COLUMNS)
     with hall([VISITORS], "slow") as meeting:
         taken = meeting.interleave({each: partial(_measured, meeting, each, plan) for each in PROCESSES}, 1)
@@ -75,7 +73,8 @@ def _measured(meeting: Hall, processes: int, plan: Plan) -> Figures:
 
     with scratch() as home, _watched_server() as server:
         url = f"{server.url}/den"
-        settings = f'turns = {SLOTS}\ndatabase = "{url}"\n'
+        # one workspace for all, as several machines should have
+        settings = f'turns = {SLOTS}\ndatabase = "{url}"\n[agent]\nworkspace_dir = "{home}/workspace"\n'
         with (
             serving(meeting.server.url("slow"), home, settings, processes - 1) as place,
             psycopg.connect(f"{server.url}/postgres", autocommit=True) as db,
@@ -89,8 +88,8 @@ def _measured(meeting: Hall, processes: int, plan: Plan) -> Figures:
             ask(_RESET)
             log, cpu = ask(_LOG), _cpu(programs)
             with _waiting(server) as waited:
-                figures = visit(meeting, place, "pace", chats=plan.worker_chats * processes, count=WORKER_COUNT)
-            turns = plan.worker_chats * processes * WORKER_COUNT
+                figures = visit(meeting, place, "pace", chats=plan.worker_chats * processes, count=COUNT)
+            turns = plan.worker_chats * processes * COUNT
             result = {
                 **figures,
                 "statements": ask(_STATEMENTS) / turns,
@@ -98,7 +97,7 @@ def _measured(meeting: Hall, processes: int, plan: Plan) -> Figures:
                 "lock_ms": waited() * 1e3 / turns,
                 "cpu_ms": (_cpu(programs) - cpu) * 1e3 / turns,
             }
-            time.sleep(IDLE / 4)
+            time.sleep(2 * IDLE)  # until connections that nothing needs are closed
             ask(_RESET)
             time.sleep(IDLE)
             idle = ask(_STATEMENTS) / IDLE / processes
