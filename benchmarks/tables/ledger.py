@@ -71,7 +71,7 @@ def table(plan: Plan, peers: Sequence[Entry]) -> Table:
 def _measured(meeting: Hall, processes: int, plan: Plan) -> Figures:
     import psycopg
 
-    with scratch() as home, _watched_server() as server:
+    with scratch() as home, watched_server() as server:
         url = f"{server.url}/den"
         # one workspace for all, as several machines should have
         settings = f'turns = {SLOTS}\ndatabase = "{url}"\n[agent]\nworkspace_dir = "{home}/workspace"\n'
@@ -105,7 +105,7 @@ def _measured(meeting: Hall, processes: int, plan: Plan) -> Figures:
 
 
 @contextmanager
-def _watched_server() -> "Generator[OwnServer]":
+def watched_server() -> "Generator[OwnServer]":
     """A server that counts statements, with a database `den`."""
     import psycopg
     from tests import postgres  # what it needs is installed for development alone

@@ -27,6 +27,7 @@ _RETRY = BackOff(1.0, 10.0, jitter=0.5)
 """Between two tries to write, where the disk or the server refuses."""
 _PRUNED = 500
 """Rows that one transaction looks at, or removes: a few milliseconds."""
+_PRUNE_PAUSE_S = 0.01
 _MAX_CONFLICTS, _CONFLICT = 10, BackOff(0.01, 0.5, jitter=0.5)
 """How often an operation is tried whose rows others change at the same time, and the time between."""
 _log = logging.getLogger(__name__)
@@ -201,7 +202,10 @@ class Database:
         now = self._clock.now().timestamp()
         number: int | None = 0
         while number is not None:
-            number = await self.persist(partial(ledger.prune_inbox, now=now, keep=keep, after=number, most=_PRUNED))
+            after = number
+            number = await self.persist(partial(ledger.prune_inbox, now=now, keep=keep, after=after, most=_PRUNED))
+            if number and number - after >= _PRUNED:  # there are many
+                await self._clock.sleep(_PRUNE_PAUSE_S)
         place: ledger.Place | None = ("", "", 0)
         while place is not None:
             place = await self.persist(partial(ledger.prune_outbox, now=now, keep=keep, after=place, most=_PRUNED))
