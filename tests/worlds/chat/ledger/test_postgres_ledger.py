@@ -1,15 +1,18 @@
 """One gateway on a PostgreSQL database, whatever becomes of its connection."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from denizen.errors import ConfigError
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.ledger.database import Database, LedgerError, LedgerTaken
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
 
+OLD = Path(__file__).parents[3] / "data" / "databases" / "0.1.0.sql"
 LOCKS = """
 SELECT pid, (classid::bigint << 32) + objid::bigint FROM pg_locks
 WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -60,3 +63,21 @@ async def test_gateway_whose_rival_is_not_to_be_found_tries_again(postgres_url: 
         assert not isinstance(refused.value, LedgerTaken)
         other.execute("SELECT pg_advisory_unlock_all()")
     await gateway.run(lambda _: None)
+
+
+async def test_tables_stay_as_they_are_while_a_process_of_an_earlier_version_runs(
+    postgres_url: str, open_gateway: Open
+) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as old:
+        old.execute(OLD.read_bytes())
+        old.execute("SET search_path TO public")
+        old.execute("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now())")
+        version = "SELECT version FROM denizen_versions WHERE part = 'ledger'"
+        with pytest.raises(ConfigError, match=r"1 process of an earlier version .* Stop its gateway and its workers"):
+            open_gateway(postgres_url)
+        assert old.execute(version).fetchone() == (1,)
+        old.execute("DELETE FROM procrastinate_workers")
+        open_gateway(postgres_url)
+        assert old.execute(version).fetchone() == (2,)
+        old.execute("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now())")
+        PostgresLedger(postgres_url).close()

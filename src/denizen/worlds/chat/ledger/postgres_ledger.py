@@ -13,6 +13,7 @@ import psycopg
 from denizen.errors import ConfigError
 from denizen.runtime.postgres import PostgresDatabase, is_open
 from denizen.sessions.tables import SharedTables
+from denizen.text.plural import counted
 from denizen.worlds.chat.ledger import job_tables, ledger
 from denizen.worlds.chat.ledger.bells import NEWS, BellRinger, channel_of, working
 from denizen.worlds.chat.ledger.database import (
@@ -82,7 +83,7 @@ class PostgresLedger:
 
     All but one connection go through the `pooler` at that URL, if there is one.
 
-    Raises ConfigError where it can't be used, or has a gateway.
+    Raises ConfigError where it can't be used, has a gateway, or is still used by processes of an earlier version.
     """
 
     is_sole = False
@@ -99,12 +100,27 @@ class PostgresLedger:
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
         with direct.explained(ConfigError):
             direct.prepare("procrastinate", *job_tables.VERSIONS, then=job_tables.migrate)
-            direct.prepare("ledger", *_VERSIONS)
+            direct.prepare("ledger", *_VERSIONS, then=self._refuse_beside_earlier)
         self._direct = DirectConnection(direct, is_gateway=sole)
         with ExitStack() as opened, self._server.explained(ConfigError):
             opened.callback(self._direct.close)
             self._db = self._connect()
             opened.pop_all()
+
+    def _refuse_beside_earlier(self, db: psycopg.Connection[tuple[Any, ...]], version: int) -> None:
+        """Leave the tables as they are while a process of an earlier version, which writes them its own way, runs."""
+        if version in (0, len(_VERSIONS)):
+            return
+        beating = db.execute(
+            "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - make_interval(secs => %s)",
+            [self._timing.stalled],
+        ).fetchone()
+        if beating and beating[0]:
+            raise ConfigError(
+                f"{counted(beating[0], 'process')} of an earlier version of Denizen still used the database "
+                f"at {self._server.name} within the last {self._timing.stalled:g} s, so its tables stay as they are. "
+                "Stop its gateway and its workers, then start this one again."
+            )
 
     def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
         db = self._server.connect()
