@@ -254,13 +254,32 @@ class EditorThatIsSlow(EditorWithTerminals):
 
 @pytest.mark.parametrize("editor", [EditorThatIsSlow()], ids=[""])
 async def test_a_terminal_that_comes_too_late_runs_nothing_and_is_given_back(
-    ask: InEditor, editor: EditorWithTerminals, repo: Path, model: Model
+    ask: InEditor, editor: EditorWithTerminals, model: Model
 ) -> None:
-    model.plays(call("bash", command="touch made", timeout=0.2), "Too slow.")
-    await ask("Make it")
-    assert "[ended: it took longer than 0.2 s" in model.told()
+    model.plays(call("bash", command="echo one >> log", timeout=1), call("bash", command="cat log"), "Done.")
+    await ask("Do both")
+    assert "one\n[exit code 0]" in model.told()
+    assert editor.thoughts.count("Commands run without the editor's terminals") == 1
     assert editor.calls == ["create", "wait", "kill", "output", "release"]
-    assert not (repo / "made").exists()
+
+
+class EditorThatRunsNothing(EditorWithTerminals):
+    """One whose terminals never run what they were made for."""
+
+    async def create_terminal(self, command: str, args: list[str], *arguments: Any, **more: Any) -> Any:
+        return await super().create_terminal("/bin/sleep", ["1066.5"], *arguments, **more)
+
+
+@pytest.mark.parametrize("editor", [EditorThatRunsNothing()], ids=[""])
+async def test_a_command_that_its_terminal_does_not_start_in_time_runs_without(
+    ask: InEditor, editor: EditorWithTerminals, model: Model
+) -> None:
+    model.plays(call("bash", command="echo one >> log", timeout=1), call("bash", command="cat log"), "Done.")
+    await ask("Do both")
+    assert "one\n[exit code 0]" in model.told()
+    assert editor.thoughts.count("Commands run without the editor's terminals") == 1
+    assert editor.calls.count("create") == 1
+    assert not running("sleep 1066.5")
 
 
 class EditorThatRefuses(EditorWithTerminals):

@@ -21,7 +21,7 @@ from denizen.runtime.cancellation import run_to_completion
 from denizen.worlds.code.acp import supervisor
 
 TIMEOUT_S = 10.0
-"""For the editor to end a command and hand over its output."""
+"""For the editor to make a terminal, and to end a command and hand over its output."""
 
 MAX_OUTPUT_BYTES = 1_000_000
 """The editor keeps the end of a longer output."""
@@ -63,19 +63,20 @@ class Terminals:
         except (OSError, ConfigError) as error:
             raise TerminalUnavailableError(str(error)) from error
         creating = asyncio.create_task(self._create(file, command, folder))
-        terminal_id, exited, failure, started = "", None, "", False
+        terminal_id, exited, failure, started, is_late = "", None, "", False, False
         try:
             async with asyncio.timeout(seconds):
-                terminal_id = await asyncio.shield(creating)
+                async with asyncio.timeout(TIMEOUT_S):
+                    terminal_id = await asyncio.shield(creating)
                 await show(terminal_id, "")
                 exited = await self._client.wait_for_terminal_exit(self._session_id, terminal_id)
         except TimeoutError:
-            pass
+            is_late = True
         except _FAILURES as error:
             failure = str(error)
         finally:
             started = file.close()
-            unavailable = not started and (exited or failure)
+            unavailable = not started and (exited or failure or is_late)
 
             async def conclude() -> None:
                 nonlocal terminal_id
