@@ -49,22 +49,20 @@ class FileOrder:
     def use(self, path: Path, at: float) -> None:
         """Note that a file is used at that time."""
         with self._logged():
-            self._database.execute(_USE, (self._name(path), at))
+            self._database.execute(_USE, (f"{path.parent.name}/{path.name}", at))
 
     def page(self, limit: int, before: float) -> Sequence[tuple[Path, float]]:
         """The files that were used last before that time, and when: `limit` of them, and those of the same moment."""
         if not self._root.exists():
             return []
         with self._logged():
-            return self._page(limit, before)
+            self._refresh()
+            rows = self._database.execute(_PAGE, (before, limit))
+            return [(self._root / name, used) for name, used in rows]
         files = self._root.glob("*/*.jsonl")
         found = [(path, used) for path in files if (used := self._last_used(path)) < before]
         found.sort(key=lambda each: each[1], reverse=True)
         return found[:limit]
-
-    def _page(self, limit: int, before: float) -> Sequence[tuple[Path, float]]:
-        self._refresh()
-        return [(self._root / name, used) for name, used in self._database.execute(_PAGE, (before, limit))]
 
     def _refresh(self) -> None:
         """Take in files that were made or removed without this index."""
@@ -92,9 +90,6 @@ class FileOrder:
     def _change(self, statement: str, values: Sequence[object]) -> None:
         if values:
             self._database.execute(statement, [msgspec.json.encode(values).decode()])
-
-    def _name(self, path: Path) -> str:
-        return f"{path.parent.name}/{path.name}"
 
     @contextlib.contextmanager
     def _logged(self) -> Generator[None]:

@@ -14,18 +14,18 @@ from msgspec.structs import replace
 
 from denizen.config.home import private_folder
 from denizen.config.redact import Redactor
-from denizen.entries import AnswerEntry, AnyEntry, HeadEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
+from denizen.entries import AnswerEntry, AnyEntry, ParkedEntry, SessionEntry, StartedEntry, UserEntry
 from denizen.errors import ConfigError, SessionError, SessionHeld, SessionUnavailable, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.runtime.cache import BoundedCache
 from denizen.runtime.clock import Clock
-from denizen.sessions.codec import VERSION, encode, load
+from denizen.sessions.codec import encode, load
 from denizen.sessions.file import FileState, Lock, TranscriptFile, create, explain, explained
 from denizen.sessions.file_order import FileOrder
 from denizen.sessions.index import summarise
 from denizen.sessions.key import key_of, session_key, transcript_path
 from denizen.sessions.retry import retry_unavailable
-from denizen.sessions.tree import EntryTree
+from denizen.sessions.tree import EntryTree, TreeSession
 
 MAX_CLOSED_BYTES = 16 * 1024 * 1024
 """Bytes of closed sessions' files that stay in memory; they take about four times as much there."""
@@ -116,10 +116,8 @@ class JsonlStore:
         """
         key, to = session_key(key), session_key(to)
         source, path = self._load(key), self._prepared_path(to)
-        if at and at not in source:
-            raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
-        header = SessionEntry(version=VERSION, key=to, forked_from=key, at=self.clock.now())
-        lines = [encode(entry, self.redactor)[0] for entry in source.fork(at or source.head, header)]
+        entries = source.fork(key, to, at, self.clock.now())
+        lines = [encode(entry, self.redactor)[0] for entry in entries]
         with Lock(path, self.clock.now(), to) as lock:
             if path.exists():
                 raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
@@ -190,26 +188,17 @@ class JsonlStore:
         return SessionUnknown(f"There is no session {key}. {hint}")
 
 
-class JsonlSession:
+class JsonlSession(TreeSession):
     """A session of a `JsonlStore` that is open for writing: an entry is in the file before it is in `entries`.
 
     An append costs the same however long the session is.
     """
 
     def __init__(self, key: str, store: JsonlStore, file: TranscriptFile, tree: EntryTree) -> None:
-        self.key = key
-        self.head = tree.head
-        self.entries: Sequence[AnyEntry] = tree.branch
-        self.warnings: Sequence[str] = tree.warnings
+        super().__init__(key, tree)
         self._store = store
         self._file = file
-        self._tree = tree
         self._has_written = False
-
-    @property
-    def moved(self) -> bool:
-        """Whether the head was moved here, or the session forked, and nothing was written since."""
-        return self._tree.moved
 
     def begin(self, workspace: str, profile: str) -> None:
         """Write the header of a new session."""
@@ -219,7 +208,7 @@ class JsonlSession:
         """Write the entry after the head and return its id; `SessionStore` says what that promises."""
 
         async def write() -> str:
-            self._tree.check(entry, self.key, expect_head)
+            self.tree.check(entry, self.key, expect_head)
             if type(entry) in SYNCED:
                 self._file.check()  # for each line it would cost more than the line
             return self._write(entry)
@@ -229,36 +218,26 @@ class JsonlSession:
             await self.sync()
         return written
 
-    async def move_head(self, to: str) -> None:
-        """Continue from entry `to`; nothing is deleted."""
-        await self.append(HeadEntry(to=to))
-
     async def sync(self) -> None:
         """All that was written survives the machine's death."""
         if self._store.sync_threads:
             await self._file.sync(self._store.sync_threads)
 
-    async def lost(self) -> None:
-        """The kernel takes no lock away from a process that lives."""
-        await asyncio.get_running_loop().create_future()
-
     async def close(self) -> None:
         """Give the lock back."""
         if self._file.is_sound and not self.warnings:
-            self._store.keep_closed(self.key, self._file, self._tree)
+            self._store.keep_closed(self.key, self._file, self.tree)
         if self._has_written:
             self._store.use(self.key)
             self._has_written = False
         self._file.close()
 
     def _write(self, entry: AnyEntry) -> str:
-        tree = self._tree
-        entry = replace(entry, id=tree.next_id(), parent=self.head, at=self._store.clock.now())
+        entry = self.placed(entry, self._store.clock.now())
         line, entry = encode(entry, self._store.redactor)
         self._file.append(line)
         self._has_written = True
-        tree.add(entry)
-        self.head, self.entries = tree.head, tree.branch
+        self.add(entry)
         return entry.id
 
 

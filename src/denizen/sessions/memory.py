@@ -1,20 +1,19 @@
 """Keeps sessions in memory, until the process ends: for calls that bring their whole conversation, and for tests."""
 
-import asyncio
 import math
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from denizen.config.redact import Redactor
-from denizen.entries import AnyEntry, HeadEntry, SessionEntry
+from denizen.entries import AnyEntry, SessionEntry
 from denizen.errors import SessionError, SessionHeld, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.runtime.clock import Clock
 from denizen.sessions.codec import ENCODER, encode
 from denizen.sessions.index import first_of, with_entry
 from denizen.sessions.key import session_key
-from denizen.sessions.tree import EntryTree
+from denizen.sessions.tree import EntryTree, TreeSession
 
 
 class MemoryStore:
@@ -47,12 +46,10 @@ class MemoryStore:
         Raises SessionError where there is no such entry, and when `to` exists.
         """
         source, to, fork = self._find(key), session_key(to), EntryTree()
-        if at and at not in source:
-            raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
+        entries = source.fork(session_key(key), to, at, self.clock.now())
         if to in self._trees:
             raise SessionError(f"Session {to} exists already. Give the fork another name, or remove that one.")
-        header = SessionEntry(key=to, forked_from=session_key(key), at=self.clock.now())
-        for entry in source.fork(at or source.head, header):
+        for entry in entries:
             fork.add(entry)
         self._trees[to] = fork
 
@@ -81,49 +78,29 @@ class MemoryStore:
         return tree
 
 
-class MemorySession:
+class MemorySession(TreeSession):
     """A session of a `MemoryStore` that is open for writing."""
 
-    warnings: Sequence[str] = ()
-
     def __init__(self, key: str, store: MemoryStore, tree: EntryTree) -> None:
-        self.key = key
-        self.head = tree.head
-        self.entries: Sequence[AnyEntry] = tree.branch
+        super().__init__(key, tree)
         self._store = store
-        self._tree = tree
-
-    @property
-    def moved(self) -> bool:
-        """Whether the head was moved here, or the session forked, and nothing was written since."""
-        return self._tree.moved
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Keep the entry after the head and return its id. Raises SessionError as `SessionStore` says."""
         if self._store.writers.get(self.key) is not self:
             raise SessionError(f"Session {self.key} is closed. Open it again to go on.")
-        self._tree.check(entry, self.key, expect_head)
+        self.tree.check(entry, self.key, expect_head)
         return self.write(entry)
 
     def write(self, entry: AnyEntry) -> str:
         """Keep the entry, as a file would give it back, whatever it is."""
-        tree = self._tree
-        entry = replace(entry, id=tree.next_id(), parent=tree.head, at=self._store.clock.now())
+        entry = self.placed(entry, self._store.clock.now())
         _, entry = encode(entry, self._store.redactor)
-        tree.add(entry)
-        self.head, self.entries = tree.head, tree.branch
+        self.add(entry)
         return entry.id
-
-    async def move_head(self, to: str) -> None:
-        """Continue from entry `to`; nothing is deleted."""
-        await self.append(HeadEntry(to=to))
 
     async def sync(self) -> None:
         """Nothing here survives the process."""
-
-    async def lost(self) -> None:
-        """No other process can have it."""
-        await asyncio.get_running_loop().create_future()
 
     async def close(self) -> None:
         """Let others write."""

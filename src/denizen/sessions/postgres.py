@@ -13,19 +13,19 @@ import msgspec
 from msgspec.structs import replace
 
 from denizen.config.redact import Redactor
-from denizen.entries import AnyEntry, HeadEntry, SessionEntry
+from denizen.entries import AnyEntry, SessionEntry
 from denizen.errors import SessionError, SessionHeld, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.runtime.cache import BoundedCache
 from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.clock import Clock
-from denizen.sessions.codec import VERSION, encode, load
+from denizen.sessions.codec import encode, load
 from denizen.sessions.index import with_entry
 from denizen.sessions.jsonl import MAX_CLOSED_BYTES, MAX_CLOSED_SESSIONS, SYNCED
 from denizen.sessions.key import bounded, session_key
 from denizen.sessions.retry import retry_unavailable
 from denizen.sessions.tables import SharedTables
-from denizen.sessions.tree import EntryTree
+from denizen.sessions.tree import EntryTree, TreeSession
 
 # `used` has an index, which makes each change of it dear: it is exact to ten seconds.
 _OPEN = """
@@ -149,11 +149,8 @@ class PostgresStore:
         """
         key, to = session_key(key), session_key(to)
         source = await self._load(key)
-        if at and at not in source:
-            raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
-        header = SessionEntry(version=VERSION, key=to, forked_from=key, at=self.clock.now())
         info, lines = SessionInfo(to), list[bytes]()
-        for entry in source.fork(at or source.head, header):
+        for entry in source.fork(key, to, at, self.clock.now()):
             line, entry = encode(entry, self.redactor)
             info = with_entry(info, entry, len(line))
             lines.append(line)
@@ -251,7 +248,8 @@ class PostgresStore:
             except (SessionError, TimeoutError) as error:
                 _log.warning("Open sessions can't be renewed, and others may take them over: %s", error)
                 pause_s = self._lease / 15
-                if not _has_answered(error):
+                has_refused = getattr(error.__cause__, "sqlstate", None)  # the database itself: others, too
+                if not has_refused:
                     self._give_up_expired(open_now)
                 continue
             pause_s = self._lease / 3
@@ -274,7 +272,7 @@ class PostgresStore:
         return asyncio.get_running_loop().time() + self._lease
 
 
-class PostgresSession:
+class PostgresSession(TreeSession):
     """A session of a `PostgresStore` that is open for writing: an entry is in the table before it is in `entries`.
 
     An append costs the same however long the session is.
@@ -291,11 +289,7 @@ class PostgresSession:
         fence: int,
         count: int,
     ) -> None:
-        self.key = info.key
-        self.head = tree.head
-        self.entries: Sequence[AnyEntry] = tree.branch
-        self.warnings: Sequence[str] = tree.warnings
-        self.tree = tree
+        super().__init__(info.key, tree)
         self._store = store
         self._info = info
         self._lease = lease
@@ -304,11 +298,6 @@ class PostgresSession:
         self._unsynced = False
         self._is_open = True
         self._one_at_a_time = asyncio.Lock()
-
-    @property
-    def moved(self) -> bool:
-        """Whether the head was moved here, or the session forked, and nothing was written since."""
-        return self.tree.moved
 
     def is_followed_by(self, number: int, fence: int, count: int) -> bool:
         """Whether nobody has opened it between this and a session with these."""
@@ -321,10 +310,6 @@ class PostgresSession:
             return await retry_unavailable(
                 lambda: run_to_completion(self.write(entry)), self._store.clock, self._store.retry_s
             )
-
-    async def move_head(self, to: str) -> None:
-        """Continue from entry `to`; nothing is deleted."""
-        await self.append(HeadEntry(to=to))
 
     async def sync(self) -> None:
         """All that was written survives the death of the server's machine."""
@@ -349,15 +334,14 @@ class PostgresSession:
 
     async def write(self, entry: AnyEntry) -> str:
         """Write the entry after the head, whatever it is."""
-        tree, synced = self.tree, type(entry) in self._store.synced
-        entry = replace(entry, id=tree.next_id(), parent=tree.head, at=self._store.clock.now())
+        synced = type(entry) in self._store.synced
+        entry = self.placed(entry, self._store.clock.now())
         line, entry = encode(entry, self._store.redactor)
         info = with_entry(self._info, entry, len(line))
         commit = "on" if synced else "off"
         await self._fetch(_APPEND, seq=self._count + 1, line=line, info=_text(info), commit=commit)
         self._count, self._info, self._unsynced = self._count + 1, info, not synced
-        tree.add(entry)
-        self.head, self.entries = tree.head, tree.branch
+        self.add(entry)
         return entry.id
 
     async def _fetch(self, statement: LiteralString, **values: object) -> None:
@@ -369,11 +353,6 @@ class PostgresSession:
                 f"Session {self.key} was taken over by another worker, or removed, or the database has lost its end; "
                 "nothing more of this turn is recorded. Open the session again to go on."
             )
-
-
-def _has_answered(error: Exception) -> bool:
-    """Whether the database itself refused: then it refuses others, too."""
-    return bool(getattr(error.__cause__, "sqlstate", None))
 
 
 def _text(info: SessionInfo) -> str:

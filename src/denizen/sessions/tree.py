@@ -1,11 +1,18 @@
 """A session's entries in memory: a tree, and the head, where the conversation continues."""
 
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypeVar
+
 import msgspec
 
 from denizen.entries import AnyEntry, HeadEntry, SessionEntry
 from denizen.errors import SessionError
 
 _MAX_WARNINGS = 100
+_E = TypeVar("_E", bound=AnyEntry)
 
 
 class EntryTree:
@@ -52,8 +59,15 @@ class EntryTree:
             to = entry.parent
         return found[::-1]
 
-    def fork(self, at: str, header: SessionEntry) -> list[AnyEntry]:
-        """The entries of a new session: `header`, which works where this one does, and what led to entry `at`."""
+    def fork(self, key: str, to: str, at: str, now: datetime) -> list[AnyEntry]:
+        """The entries of a new session `to`, made of this one, `key`: a header, and what led to `at` (empty: the head).
+
+        Raises SessionError where there is no such entry.
+        """
+        if at and at not in self:
+            raise SessionError(f"Session {key} has no entry {at!r} to fork from.")
+        at = at or self.head
+        header = SessionEntry(key=to, forked_from=key, at=now)
         path = self.path(at)
         if path and isinstance(old := path[0], SessionEntry):
             path = path[1:]
@@ -143,3 +157,40 @@ class EntryTree:
 
     def _resolve(self, entry_id: str) -> str:
         return entry_id if entry_id in self._entries else self._replaced.get(entry_id, "")
+
+
+class TreeSession(ABC):
+    """The base of sessions that are open for writing; `tree` holds their entries."""
+
+    def __init__(self, key: str, tree: EntryTree) -> None:
+        self.key = key
+        self.tree = tree
+        self.head = tree.head
+        self.entries: Sequence[AnyEntry] = tree.branch
+        self.warnings: Sequence[str] = tree.warnings
+
+    @property
+    def moved(self) -> bool:
+        """Whether the head was moved here, or the session forked, and nothing was written since."""
+        return self.tree.moved
+
+    @abstractmethod
+    async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
+        """Write the entry after the head and return its id; `SessionStore` says what that promises."""
+
+    async def move_head(self, to: str) -> None:
+        """Continue from entry `to`; nothing is deleted."""
+        await self.append(HeadEntry(to=to))
+
+    async def lost(self) -> None:
+        """Wait for ever: no other process can take the session."""
+        await asyncio.get_running_loop().create_future()
+
+    def placed(self, entry: _E, now: datetime) -> _E:
+        """The entry with an id, after the head."""
+        return msgspec.structs.replace(entry, id=self.tree.next_id(), parent=self.tree.head, at=now)
+
+    def add(self, entry: AnyEntry) -> None:
+        """Take in an entry that is written."""
+        self.tree.add(entry)
+        self.head, self.entries = self.tree.head, self.tree.branch
