@@ -38,7 +38,7 @@ from denizen.messages import AssistantMessage, AssistantPart, Document, Text, Th
 from denizen.ports import SessionInfo
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore, new_name, short_name
-from denizen.sessions.index import first_of
+from denizen.sessions.index import page_of
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.retention import prune as apply_retention
 from denizen.sessions.spend import Sums
@@ -77,7 +77,7 @@ def list_sessions(as_json: bool, limit: int | None, before: str | None) -> None:
                 f"{before!r} isn't a date or a time such as 2026-01-31T12:00.", param_hint="--before"
             ) from None
     stores = _stores()
-    found = first_of([info for each in stores for info in asyncio.run(each.page(limit, until))], limit)
+    found = page_of([info for each in stores for info in asyncio.run(each.page(limit, until))], limit)
     print_sessions(found, as_json=as_json)
     if len(found) >= limit and not as_json:
         more = datetime.fromtimestamp(found[-1].used).astimezone().isoformat()

@@ -21,6 +21,7 @@ from denizen.errors import DenizenError, ToolRefused
 from denizen.events import Notice, RunEvent, RunResult, ToolEnd, ToolStart, ToolUpdate
 from denizen.messages import Text, ToolCall, ToolResult, UserMessage
 from denizen.ports import Answer, Ask, Control, Parked, Session, Stop, Traits, save_files
+from denizen.runtime.cancellation import first_completed
 from denizen.runtime.clock import wait_until
 
 MAX_DEPTH = 3
@@ -100,15 +101,9 @@ async def result_in_time(
     """
     seconds, clock = agent.limits.subagent_seconds, agent.clock
     deadline = clock.monotonic() + seconds - _worked(session.entries, clock.now())
-    running, time_out = asyncio.create_task(turn), asyncio.create_task(wait_until(clock, deadline))
-    try:
-        await asyncio.wait({running, time_out}, return_when=asyncio.FIRST_COMPLETED)
+    async with first_completed(turn, wait_until(clock, deadline)) as (running, _):
         if not running.done():
             stop()
-    finally:
-        time_out.cancel()
-        if running.cancel():
-            await asyncio.wait({running})
     reason = "error"
     try:
         result = running.result()

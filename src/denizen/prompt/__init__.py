@@ -1,7 +1,7 @@
 """The system prompt: who the agent is, its user's files, its tools and skills, its limits."""
 
 from denizen.prompt.agents import AgentFile, find_agents
-from denizen.prompt.bootstrap import PromptFile, read_bootstrap, scaffold
+from denizen.prompt.bootstrap import PromptFile
 from denizen.prompt.build import build_prompt
 from denizen.prompt.pins import SkillPins
 from denizen.prompt.skills import Skill, find_skills
@@ -14,6 +14,4 @@ __all__ = [
     "build_prompt",
     "find_agents",
     "find_skills",
-    "read_bootstrap",
-    "scaffold",
 ]

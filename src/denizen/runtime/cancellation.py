@@ -1,8 +1,9 @@
-"""Work that a cancellation doesn't leave half done."""
+"""Work that a cancellation doesn't leave half done, and work that ends with other work."""
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -31,3 +32,16 @@ async def run_to_completion(work: Coroutine[Any, Any, T], stop: threading.Event 
 async def run_in_thread(stop: threading.Event | None, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call `work` in a thread, to completion: what it writes is then all there or not at all."""
     return await run_to_completion(asyncio.to_thread(work, *args, **kwargs), stop)
+
+
+@asynccontextmanager
+async def first_completed(*works: Coroutine[Any, Any, Any]) -> AsyncGenerator[Sequence[asyncio.Task[Any]]]:
+    """Run these until one of them is over: the block gets the tasks, and the others are cancelled at its end."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

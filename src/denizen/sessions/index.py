@@ -127,7 +127,7 @@ def _read_beginning(file: BinaryIO, begins: int) -> tuple[SessionEntry | None, s
     return header, ""
 
 
-def first_of(found: Iterable[SessionInfo], limit: int) -> Sequence[SessionInfo]:
+def page_of(found: Iterable[SessionInfo], limit: int) -> Sequence[SessionInfo]:
     """A page out of sessions from anywhere, as `SessionStore.page` has it."""
     latest = sorted(found, key=lambda info: info.used, reverse=True)
     if len(latest) <= limit:

@@ -11,7 +11,7 @@ from denizen.errors import SessionError, SessionHeld, SessionUnknown
 from denizen.ports import Session, SessionInfo
 from denizen.runtime.clock import Clock
 from denizen.sessions.codec import ENCODER, encode
-from denizen.sessions.index import first_of, with_entry
+from denizen.sessions.index import page_of, with_entry
 from denizen.sessions.key import session_key
 from denizen.sessions.tree import EntryTree, TreeSession
 
@@ -61,7 +61,7 @@ class MemoryStore:
     async def page(self, limit: int, before: float = math.inf) -> Sequence[SessionInfo]:
         """The `limit` sessions that were last used before that time, the latest first; all of the last moment."""
         found = await self.list()
-        return first_of((replace(info, used=info.updated) for info in found if info.updated < before), limit)
+        return page_of((replace(info, used=info.updated) for info in found if info.updated < before), limit)
 
     async def remove(self, key: str, *, unused_since: float = math.inf) -> None:
         """Forget a session. Raises SessionError while it is open, or was written, and for an unknown key."""

@@ -1,8 +1,8 @@
 """The structure of code by tree-sitter grammars: symbols, who refers to them, and an index of a project's."""
 
-from denizen.structure.index import Index, IndexedFile, Located, Mention, RefreshCounts, SourceFile, use_index
+from denizen.structure.index import Index, IndexedFile, Located, RefreshCounts, SourceFile, use_index
 from denizen.structure.languages import LANGUAGES, is_of_type, language_of, named_language
-from denizen.structure.outline import FUNCTIONS, TYPES, Outline, Symbol, SymbolReference, outline
+from denizen.structure.outline import FUNCTIONS, TYPES, Outline, Symbol, outline
 from denizen.structure.parser import Unparsable, parsed
 
 __all__ = [
@@ -12,12 +12,10 @@ __all__ = [
     "Index",
     "IndexedFile",
     "Located",
-    "Mention",
     "Outline",
     "RefreshCounts",
     "SourceFile",
     "Symbol",
-    "SymbolReference",
     "Unparsable",
     "is_of_type",
     "language_of",

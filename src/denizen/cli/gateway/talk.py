@@ -9,6 +9,7 @@ from denizen.cli.home import home
 from denizen.cli.output import say, say_error
 from denizen.cli.turns import run
 from denizen.errors import DenizenError
+from denizen.runtime.cancellation import first_completed
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.turns.commands import COMMANDS
 
@@ -36,15 +37,10 @@ async def _send(exchange: Exchange, text: str) -> int:
 
 async def _typed(exchange: Exchange) -> None:
     """Send what is entered at once, also while a reply is awaited, and show what comes, until the person leaves."""
-    tasks = [asyncio.create_task(_read(exchange)), asyncio.create_task(_follow(exchange))]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
+    async with first_completed(_read(exchange), _follow(exchange)) as tasks:
         for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+            if task.done():
+                task.result()
 
 
 async def _read(exchange: Exchange) -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from denizen.config.home import places
+from denizen.runtime.cancellation import first_completed
 from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.moo.attribution import OutputTiming
 from denizen.worlds.moo.brain import Brain
@@ -57,11 +58,5 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
 
 async def run_until_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
     """Work until it is done, which gives its result, or it is to stop."""
-    working, stopped = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        return await working if working.done() else None
-    finally:
-        for task in (working, stopped):
-            task.cancel()
-        await asyncio.wait({working, stopped})
+    async with first_completed(work, stop.wait()) as (working, _):
+        return working.result() if working.done() else None

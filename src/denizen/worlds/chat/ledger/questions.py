@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from denizen.ports import Answer, Control, InboundMessage, OutboundMessage
 from denizen.sessions.key import bounded
-from denizen.worlds.chat.ledger.ledger import LedgerConnection
+from denizen.worlds.chat.ledger.ledger import LedgerConnection, parked
 
 CALL = "call_id"
 """The metadata key of the call that waits for the answer."""
@@ -75,12 +75,12 @@ def with_word(db: LedgerConnection, question: OutboundMessage) -> OutboundMessag
 
 def open_questions(db: LedgerConnection, channel: str, chat: str, seen: float = float("inf")) -> list[OpenQuestion]:
     """The questions to a chat that sessions are parked with; those up to number `seen` may have been shown."""
-    parked = db.execute(  # said so, SQLite finds them by its index
+    waiting = db.execute(  # said so, SQLite finds them by its index
         "SELECT session_key, id FROM inbox WHERE state IN ('ready', 'parked') AND state = 'parked'"
     ).fetchall()
-    if not parked:
+    if not waiting:
         return []
-    messages, last = dict(parked), dict[str, OpenQuestion]()
+    messages, last = dict(waiting), dict[str, OpenQuestion]()
     for seq, each, state in _asked(db, channel, chat):
         if messages.get(each.session_key) == each.in_reply_to:
             last[each.session_key] = OpenQuestion(each, state == "sent" and seq <= seen)
@@ -135,11 +135,8 @@ def choose(found: Sequence[OpenQuestion], text: str, may_answer: MayAnswer) -> R
 
 def waiting_text(db: LedgerConnection, message: InboundMessage) -> tuple[str, str]:
     """The reply to a message whose session waits for an answer, and the question's id; empty: it doesn't wait."""
-    parked = db.execute(
-        "SELECT id FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked') AND state = 'parked'",
-        [message.session_key],
-    ).fetchone()
-    if not parked:
+    waiting = parked(db, message.session_key)
+    if not waiting:
         return "", ""
     here = [
         each
@@ -148,7 +145,7 @@ def waiting_text(db: LedgerConnection, message: InboundMessage) -> tuple[str, st
     ]
     if not here:
         words = "Your message waits: the owner must answer an earlier question of this chat first."
-        return words, parked[0]
+        return words, waiting.id
     return _listed("Your message waits for an answer to this:", here), here[-1].message.id
 
 

@@ -29,6 +29,7 @@ from denizen.ports import (
     Session,
     Stop,
 )
+from denizen.runtime.cancellation import first_completed
 from denizen.worlds.chat.delivery.message import has_answered
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.events.listeners import Listeners
@@ -230,17 +231,10 @@ class TurnRunner:
 
 async def _while_held(session: Session, turn: Coroutine[Any, Any, _T]) -> _T:
     """What a turn returns. Cancels it, and so ends its commands, once the session is lost to another worker."""
-    running, lost = asyncio.ensure_future(turn), asyncio.ensure_future(session.lost())
-    try:
-        await asyncio.wait((running, lost), return_when=asyncio.FIRST_COMPLETED)
+    async with first_completed(turn, session.lost()) as (running, _):
         if running.done():
             return running.result()
         raise SessionHeld(f"Session {session.key} may be another worker's now: its turn was stopped here.")
-    finally:
-        lost.cancel()
-        if not running.done():
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
 
 
 class _TurnHost:
