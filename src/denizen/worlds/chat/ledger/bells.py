@@ -1,8 +1,8 @@
-"""Workers on a PostgreSQL server: procrastinate wakes them, hands sessions out, and finds those that died.
+"""Workers on a PostgreSQL server: procrastinate wakes them, hands out sessions, and detects dead workers.
 
-A job of procrastinate is the bell of a session, and the inbox the truth: a bell may ring twice, and then finds nothing.
-A bell has the session's key as its `lock`: while it rings, no other of that session does, in no process. Its turns run
-inside it, so a turn that runs when a bell begins to ring is a dead worker's.
+A procrastinate job is the bell of a session; the inbox is the truth, so a bell may ring twice and then finds nothing.
+The session's key is the job's `lock`, so only one bell of a session rings at a time, in all processes. Turns run inside
+their bell: a turn that is running when a bell begins to ring was left by a dead worker.
 """
 
 import asyncio
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from typing import LiteralString
 
 NEWS = "denizen_news"
-"""The channel on which the tables tell all processes what is new; other subjects have channels of their own."""
+"""The channel on which the tables notify all processes; other subjects have their own channels."""
 _QUEUE, _NO_QUEUE, _TASK = "denizen", "denizen.none", "denizen.turn"
 _RETRY_S = 1.0
-"""Seconds between two tries to reach the server."""
-_LOCKED = BackOff(0.02, 0.02, jitter=1.0)
-"""Until a session is tried again whose row another transaction has."""
+"""Seconds between attempts to reach the server."""
+_LOCKED_RETRY = BackOff(0.02, 0.02, jitter=1.0)
+"""The delay before a session is claimed again whose row another transaction has locked."""
 _DAY_S = 86_400.0
-_MAX_SWEPT = 20
-"""Sessions that are rung for at once, in case their bells were lost."""
+_MAX_RUNG_AGAIN = 20
+"""Sessions that one check rings for again, in case their bells were lost."""
 _CLAIM = """
 WITH due AS (
     SELECT seq, session_key FROM inbox WHERE session_key = ANY(?) AND state IN ('ready', 'running', 'parked')
@@ -58,28 +58,28 @@ WITH due AS (
 )
 SELECT session_key, begun.* FROM due FULL JOIN begun USING (seq)
 """
-"""Begins the turns of some sessions that are due, and those that dead workers left. A session without a turn is one
-whose row another transaction has.
+"""Begins the due turns of some sessions, and those that dead workers left. A row without a turn is a session that
+another transaction has locked.
 """
 _log = logging.getLogger(__name__)
 
 
 def channel_of(subject: str) -> str:
-    """The channel of a subject that isn't a table's."""
+    """The channel of a subject other than a table."""
     return f"denizen_{subject}"
 
 
 def _bell(app: App, session_key: str, due: float = 0.0) -> JobDeferrer:
-    """The job that rings for a session; at once, where none waits to, or when it is due."""
+    """The job that rings for a session: now, unless one is already waiting to, or when it is due."""
     if due > time.time():
-        # without the lock: a job that waits for its time would keep back all later ones of its lock
+        # without the lock: a scheduled job would hold up all later jobs of its lock
         return app.configure_task(_TASK, queue=_QUEUE, schedule_at=datetime.fromtimestamp(due, UTC))
     lock = hashlib.blake2s(session_key.encode(), digest_size=12).hexdigest()  # four indexes hold it
     return app.configure_task(_TASK, queue=_QUEUE, lock=lock, queueing_lock=lock)
 
 
 class BellRinger:
-    """Rings from a process that may have no worker."""
+    """Rings bells, from processes with and without a worker."""
 
     def __init__(self) -> None:
         self._connector = _SyncConnector()
@@ -94,7 +94,7 @@ class BellRinger:
 
 
 class JobClaimer:
-    """A worker whose sessions are rung for."""
+    """Claims the turns of sessions whose bells ring."""
 
     def __init__(self, app: App, database: Database, bell: asyncio.Event) -> None:
         self.id = secrets.token_hex(8)
@@ -112,7 +112,7 @@ class JobClaimer:
         self._mutex = threading.Lock()  # what is rung for is claimed in the ledger's thread
 
     async def ring(self, context: JobContext, session_key: str) -> None:
-        """Have a session's turn claimed; on return it is over, or there was none."""
+        """Have the session's turn claimed; return once it has ended, or at once if there is none."""
         if not context.job.lock:  # it waited for its time
             await self.ring_again(session_key)
             return
@@ -162,7 +162,7 @@ class JobClaimer:
         for each in over:
             each.set()
         if self._locked:
-            asyncio.get_running_loop().call_later(_LOCKED.after(1), self._bell.set)
+            asyncio.get_running_loop().call_later(_LOCKED_RETRY.after(1), self._bell.set)
 
     def ended(self, session_key: str) -> None:
         self._running.pop(session_key).set()
@@ -179,7 +179,7 @@ class JobClaimer:
 
 
 class _RingAgain(BaseRetryStrategy):
-    """A bell that couldn't ring to its end, as its worker stops or the server is away, rings again."""
+    """Rings a bell again that was cut short because its worker stopped or the server was unreachable."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision:
         return RetryDecision(retry_at=datetime.now(UTC) + timedelta(seconds=_RETRY_S if job.lock is None else 0.0))
@@ -195,7 +195,7 @@ async def working(
     turns: int,
     timing: WorkerTiming,
 ) -> AsyncGenerator[JobClaimer]:
-    """Have sessions rung for, the dead's too, and hear what other processes tell, for as long as the block runs."""
+    """Take part in the work for as long as the block runs: hear bells and news, and take over from dead workers."""
     connector = _Connector(server, direct, database)
     app = App(connector=connector)
     claimer = JobClaimer(app, database, bell)
@@ -216,7 +216,7 @@ async def working(
                     stalled_worker_timeout=timing.stalled,
                 )
             if connector.patient:
-                _log.warning("Others have taken this worker for dead: it begins again.")
+                _log.warning("Other workers declared this one dead. It registers again.")
                 await asyncio.sleep(_RETRY_S)
 
     async with asyncio.TaskGroup() as tasks:
@@ -228,7 +228,7 @@ async def working(
             for task in work:
                 task.cancel()
             await asyncio.wait(work)
-            with suppress(ConnectorException):  # which whoever takes over finds out, too
+            with suppress(ConnectorException):  # whoever takes over notices anyway
                 await run_to_completion(claimer.stop_claiming())
             await connector.close_async()
 
@@ -236,7 +236,7 @@ async def working(
 async def _look_after(
     app: App, connector: "_Connector", database: Database, claimer: JobClaimer, timing: WorkerTiming
 ) -> None:
-    """Ring for what dead workers leave: where the server was away, others must have had the time to beat again."""
+    """Ring for the turns of dead workers. After an outage, workers first get time to send heartbeats again."""
     began = time.monotonic()
     while True:
         await asyncio.sleep(timing.stalled / 2)
@@ -257,7 +257,7 @@ async def _look_after(
 
 
 async def _lost_jobs(app: App, connector: "_Connector", claimer: JobClaimer) -> list[Job]:
-    """Jobs that were handed to this worker, which never heard of it, as its connection broke."""
+    """Jobs that this worker was given while its connection broke, and so never received."""
     if connector.failed_at <= connector.looked_at:
         return []
     running = await app.job_manager.list_jobs_async(queue=_QUEUE, status=Status.DOING.value)
@@ -268,25 +268,25 @@ async def _lost_jobs(app: App, connector: "_Connector", claimer: JobClaimer) -> 
 async def _replace(app: App, claimer: JobClaimer, job: Job) -> None:
     """Ring again for the session of a job whose worker died.
 
-    By another job: a worker that was only paused ends its own once it goes on.
+    It rings by a new job, because a worker that was only paused will end the old one.
     """
-    _log.warning("A worker died: its turn goes on elsewhere.")
+    _log.warning("A worker died. Its turn continues on another worker.")
     await claimer.ring_again(str(job.task_kwargs["session_key"]))
     await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=True)
 
 
 def _waiting(db: ledger.LedgerConnection, since: float) -> list[str]:
-    """Sessions that wait longest for a worker: a process may have died before it rang."""
+    """The sessions that have waited longest for a worker: a process may have died before it rang."""
     rows = db.execute(
         "SELECT session_key FROM inbox WHERE state IN ('ready', 'parked') "
         "AND due <= extract(epoch FROM now()) - ? ORDER BY due, seq LIMIT ?",
-        [since, _MAX_SWEPT],
+        [since, _MAX_RUNG_AGAIN],
     )
     return [key for (key,) in rows.fetchall()]
 
 
 def _storable(value: Any) -> Any:
-    """An argument of procrastinate's as psycopg takes it."""
+    """An argument of procrastinate, converted for psycopg."""
     match value:
         case dict():
             return Jsonb(value)
@@ -298,14 +298,14 @@ def _storable(value: Any) -> Any:
 
 
 def _explained(error: psycopg.Error) -> ConnectorException:
-    """The error as procrastinate knows it."""
+    """The error, as procrastinate expects it."""
     if isinstance(error, psycopg.errors.UniqueViolation):
         return UniqueViolation(constraint_name=error.diag.constraint_name or "", queueing_lock=None)
     return ConnectorException()
 
 
 class _SyncConnector(BaseConnector):
-    """Procrastinate's way to the server by whichever connection is `db`."""
+    """Runs procrastinate's statements on the connection `db`."""
 
     db: psycopg.Connection[Any]
 
@@ -324,9 +324,9 @@ class _SyncConnector(BaseConnector):
 
 
 class _Connector(BaseConnector):
-    """Procrastinate's way to the server: one connection, which is made again where it breaks.
+    """Runs procrastinate's statements on one connection, which is replaced when it breaks.
 
-    While it is `patient` it waits for a server that is away; `database` gets the news of other processes.
+    While it is `patient`, it waits for an unreachable server; `database` gets the news of other processes.
     """
 
     def __init__(self, server: PostgresDatabase, direct: DirectConnection, database: Database) -> None:
@@ -349,7 +349,7 @@ class _Connector(BaseConnector):
             await self._db.close()
 
     async def execute_query_async(self, query: str, **arguments: Any) -> None:
-        # a job that is over was replaced, and another that waits to ring for its session does for both
+        # the job has been replaced, or another one already waits to ring for the session
         with suppress(psycopg.errors.RaiseException, UniqueViolation):
             await self._execute(query, arguments)
 
@@ -366,7 +366,7 @@ class _Connector(BaseConnector):
                 try:
                     if self._db is None or self._db.closed:
                         self._db = await self._server.connect_async()
-                        if not self._server.is_pooled:  # whose settings the next transaction may not have
+                        if not self._server.is_pooled:  # there, settings don't outlast a transaction
                             await self._db.execute("SET synchronous_commit = off")  # a lost bell is rung again
                     cursor = self._db.cursor(row_factory=dict_row)
                     stored = {name: _storable(value) for name, value in arguments.items()}

@@ -1,4 +1,4 @@
-"""The ledger's writer: what waits is written together, and is on the disk when its caller goes on."""
+"""The ledger's writer: pending operations share a transaction, which is on disk before their callers go on."""
 
 import asyncio
 import logging
@@ -19,37 +19,37 @@ from denizen.worlds.chat.ledger import ledger
 
 T = TypeVar("T")
 
-_MOST = 500
+_MAX_BATCH = 500
 """Operations in one transaction."""
-_NAP = 30.0
-"""Seconds after which who waits looks at the time again: a timer stands still while the machine sleeps."""
-_RETRY = BackOff(1.0, 10.0, jitter=0.5)
-"""Between two tries to write, where the disk or the server refuses."""
-_PRUNED = 500
-"""Rows that one transaction looks at, or removes: a few milliseconds."""
+_MAX_SLEEP_S = 30.0
+"""Longest wait before the time is read again: timers stop while the machine sleeps."""
+_WRITE_RETRIES = BackOff(1.0, 10.0, jitter=0.5)
+"""Delays between attempts to write while the disk or the server fails."""
+_PRUNE_ROWS = 500
+"""Rows that one transaction of a clean-up reads or removes, in a few milliseconds."""
 _PRUNE_PAUSE_S = 0.01
-_MAX_CONFLICTS, _CONFLICT = 10, BackOff(0.01, 0.5, jitter=0.5)
-"""How often an operation is tried whose rows others change at the same time, and the time between."""
+_MAX_CONFLICTS, _CONFLICT_RETRIES = 10, BackOff(0.01, 0.5, jitter=0.5)
+"""Attempts at an operation whose rows others change at the same time, and the delays between them."""
 _log = logging.getLogger(__name__)
 
 
 class LedgerError(DenizenError):
-    """The ledger can't be read or written: the disk refuses, or the server is gone.
+    """The ledger can't be read or written: the disk or the server fails.
 
-    Nothing of what was asked has happened; where a server broke off at the very end, all of it may have.
+    The operation had no effect, unless the server failed while it committed: then it may be complete.
     """
 
 
 class LedgerConflict(LedgerError):
-    """Others changed the same rows at the same time: the same may be written in a moment."""
+    """Others changed the same rows at the same time: a retry may succeed."""
 
 
 class LedgerRefused(LedgerError):
-    """What was to be written is never taken, by its content or its size."""
+    """The database will never accept this data, because of its content or size."""
 
 
 class LedgerTaken(LedgerError):
-    """Another process has the ledger that this one had for itself: it must end."""
+    """Another process has taken over the ledger of this gateway, which must end."""
 
 
 class _Operation(NamedTuple):
@@ -59,8 +59,8 @@ class _Operation(NamedTuple):
 
 
 class WorkerTiming(NamedTuple):
-    """Seconds between the heartbeats of a worker, until it counts as dead without one, and between two looks for what
-    was due later, or was missed.
+    """In seconds: the interval of a worker's heartbeats, the silence after which it counts as dead, and the interval at
+    which it looks for delayed and missed work.
     """
 
     heartbeat: float = 5.0
@@ -72,17 +72,17 @@ DEFAULT_TIMING = WorkerTiming()
 
 
 class TurnClaimer(Protocol):
-    """Who takes turns for a queue: `claim` within a transaction.
+    """Claims turns for a queue.
 
-    `busy` are the sessions that have a turn here; at most `room` turns may begin.
+    `busy` are the sessions with a turn in this queue; at most `room` turns may begin. `claim` runs in a transaction.
     """
 
     @property
     def id(self) -> str:
-        """What the ledger calls it."""
+        """Its name in the ledger."""
 
     def may_claim(self, busy: Collection[str], room: int) -> bool:
-        """Whether a claim may find anything."""
+        """Whether a claim may find a turn."""
 
     def claim(self, db: ledger.LedgerConnection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
         """Begin turns."""
@@ -91,16 +91,16 @@ class TurnClaimer(Protocol):
         """When to claim again, if no bell rings earlier."""
 
     def expects_controls(self, claims: Sequence[ledger.Claim]) -> bool:
-        """Whether controls may have come since turns last `began` here, or for the turns that begin now."""
+        """Whether controls may have arrived since the last call of `began`, or wait for the turns of these claims."""
 
     def began(self, claims: Sequence[ledger.Claim]) -> None:
-        """What was claimed is written, and begins."""
+        """Note that the claims are committed and their turns begin."""
 
     def ended(self, session_key: str) -> None:
-        """The session's turn here is over."""
+        """Note that the session's turn has ended."""
 
     async def stop_claiming(self) -> None:
-        """Leave what comes to others. Raises LedgerError."""
+        """Leave further turns to other workers. Raises LedgerError."""
 
 
 class Backend(Protocol):
@@ -108,29 +108,31 @@ class Backend(Protocol):
 
     @property
     def is_sole(self) -> bool:
-        """Whether nobody else writes there. Else sessions are locked in the order of their keys, against deadlocks."""
+        """Whether this process is the only writer. Otherwise sessions are locked in the order of their keys, to avoid
+        deadlocks.
+        """
 
     def transaction(self) -> AbstractContextManager[ledger.LedgerConnection]:
-        """One that is on the disk when the block ends, and undone where that raises: for one thread.
+        """A transaction that is on disk when the block ends, and rolled back if it raises. For one thread.
 
         Raises LedgerError.
         """
 
     async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
-        """What the work finds in what is committed. Raises LedgerError."""
+        """Run `work`, which only reads committed data, and return its result. Raises LedgerError."""
 
     def worker(self, database: "Database", bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
-        """A worker that takes so many turns at once; the bell rings when it may claim."""
+        """A worker for up to `turns` concurrent turns; `bell` is set when it may claim."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Close its connections."""
 
 
 class Database:
-    """The ledger. A thread writes: whatever comes before a transaction is over joins it, and shares its sync.
+    """The ledger. One thread writes; operations that arrive during a transaction join it and share its sync.
 
-    `bells` ring when something may be due. `news` are called with what another process tells on that subject, or with
-    nothing, where it may be anything.
+    `bells` are set when something may be due. `news` are called, by subject, with the text that another process
+    published, or with an empty text if anything may have changed.
     """
 
     def __init__(self, backend: Backend, clock: Clock) -> None:
@@ -150,9 +152,10 @@ class Database:
         *,
         session_key: str = "",
     ) -> T:
-        """As `run`, as soon as the disk allows; what has begun is done even where the caller is cancelled.
+        """As `run`, repeated until the disk allows it. An operation that has begun completes even if the caller is
+        cancelled, and so does `then`, which gets its result.
 
-        So is `then`, which gets the result. Raises LedgerTaken and LedgerRefused.
+        Raises LedgerTaken and LedgerRefused.
         """
 
         async def attempt() -> T:
@@ -163,7 +166,7 @@ class Database:
         return await self._retry_until_written(lambda: run_to_completion(attempt()))
 
     async def find(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
-        """As `read`, as soon as the disk allows."""
+        """As `read`, repeated until the disk allows it."""
         return await self._retry_until_written(lambda: self.read(work))
 
     async def _retry_until_written(self, attempt: Callable[[], Awaitable[T]]) -> T:
@@ -176,26 +179,27 @@ class Database:
             except LedgerError as error:
                 _log.error("%s Trying again.", error)
             failures += 1
-            await self._clock.sleep(_RETRY.after(failures))
+            await self._clock.sleep(_WRITE_RETRIES.after(failures))
 
     async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
-        """What the work, which writes nothing, finds in what is committed: it waits for no writer.
+        """Run `work`, which only reads committed data, and return its result. It doesn't wait for writers.
 
-        Raises LedgerError, and what `work` raises.
+        Raises LedgerError, and the errors of `work`.
         """
         return await self._backend.read(work)
 
     async def run(self, work: Callable[[ledger.LedgerConnection], T], session_key: str = "") -> T:
-        """Do the work, all of it or nothing; on return it is on the disk. Work that fails is done again, by itself.
+        """Run `work` in a transaction that is on disk on return. If a shared transaction fails, it is repeated alone.
 
-        Say which session it changes, if it is one. Raises LedgerError, and what `work` raises.
+        `session_key` names the session that it changes, if it is a single one. Raises LedgerError, and the errors of
+        `work`.
         """
         done: Future[T] = Future()
         self._waiting.put(_Operation(work, session_key, done))
         return await asyncio.wrap_future(done)
 
     async def prune(self, keep: float) -> None:
-        """Remove what has been over for `keep` seconds: a few rows at a time, so that everybody else writes in between.
+        """Remove rows that have been over for `keep` seconds, a few at a time, so that others can write in between.
 
         Raises LedgerTaken.
         """
@@ -203,24 +207,24 @@ class Database:
         number: int | None = 0
         while number is not None:
             after = number
-            number = await self.persist(partial(ledger.prune_inbox, now=now, keep=keep, after=after, most=_PRUNED))
-            if number and number - after >= _PRUNED:  # there are many
+            number = await self.persist(partial(ledger.prune_inbox, now=now, keep=keep, after=after, most=_PRUNE_ROWS))
+            if number and number - after >= _PRUNE_ROWS:  # there are many
                 await self._clock.sleep(_PRUNE_PAUSE_S)
         place: ledger.Place | None = ("", "", 0)
         while place is not None:
-            place = await self.persist(partial(ledger.prune_outbox, now=now, keep=keep, after=place, most=_PRUNED))
+            place = await self.persist(partial(ledger.prune_outbox, now=now, keep=keep, after=place, most=_PRUNE_ROWS))
 
     def worker(self, bell: asyncio.Event, turns: int) -> AbstractAsyncContextManager[TurnClaimer]:
-        """Take so many turns at once for as long as the block runs; the bell rings when one may begin."""
+        """Run up to `turns` turns at once for as long as the block runs; `bell` is set when one may begin."""
         return self._backend.worker(self, bell, turns)
 
     def ring(self) -> None:
-        """Tell whoever serves that something may be due."""
+        """Wake the queues: something may be due."""
         for bell in self.bells:
             bell.set()
 
     def hear(self, news: str) -> None:
-        """Tell whoever waits for it: a subject, and what there is to say on it; empty: anything may be new."""
+        """Pass on news from another process: a subject and a text, or nothing if anything may have changed."""
         subject, _, said = news.partition(" ")
         for name, heard in self.news.items():
             if not subject or name == subject:
@@ -231,7 +235,7 @@ class Database:
         self.ring()
 
     def close(self) -> None:
-        """Finish what waits, and let others use the backend."""
+        """Finish the pending operations, and close the backend."""
         self._waiting.put(None)
         self._thread.join()
         self._backend.close()
@@ -241,13 +245,13 @@ class Database:
             self._commit(operation)
 
     def _batch(self, first: _Operation) -> Iterable[_Operation]:
-        """What shares a transaction: all that waits, and, where nobody else writes, what comes while that is done."""
+        """The operations of a transaction: all pending ones and, for a sole writer, those that arrive during it."""
         if self._backend.is_sole:
             return chain([first], self._arriving())
         return sorted([first, *self._arriving()], key=lambda operation: operation.session_key)
 
     def _arriving(self) -> Iterator[_Operation]:
-        for _ in range(_MOST - 1):
+        for _ in range(_MAX_BATCH - 1):
             try:
                 operation = self._waiting.get_nowait()
             except queue.Empty:
@@ -279,7 +283,7 @@ class Database:
             operation.done.set_result(result)
 
     def _commit_alone(self, operation: _Operation) -> None:
-        """Do work again whose transaction was undone, until others leave its rows alone."""
+        """Repeat an operation whose transaction was rolled back, until no conflict is left."""
         for failures in range(1, _MAX_CONFLICTS + 1):
             try:
                 with self._backend.transaction() as db:
@@ -288,7 +292,7 @@ class Database:
                 if failures == _MAX_CONFLICTS:
                     operation.done.set_exception(error)
                     return
-                time.sleep(_CONFLICT.after(failures))
+                time.sleep(_CONFLICT_RETRIES.after(failures))
             except Exception as error:  # noqa: BLE001 (the caller gets it back)
                 operation.done.set_exception(error)
                 return
@@ -298,7 +302,7 @@ class Database:
 
 
 async def wait_for_event_or(bell: asyncio.Event, due: float | None, clock: Clock) -> None:
-    """Wait until the bell rings, or something is due, in seconds since the epoch (None: nothing is)."""
+    """Wait until the bell is set, or until `due`, in seconds since the epoch (None: only for the bell)."""
     if due is None or due == float("inf"):
         await bell.wait()
         return
@@ -311,12 +315,12 @@ async def wait_for_event_or(bell: asyncio.Event, due: float | None, clock: Clock
 
 
 async def sleep_until(due: float, clock: Clock) -> None:
-    """Wait until that time, in seconds since the epoch, also where the machine sleeps or its clock is set forward.
+    """Wait until `due`, in seconds since the epoch, even if the machine sleeps or its clock is set forward.
 
-    Where the clock is set back, return earlier: the time may be another one now.
+    If the clock is set back, return early: the due time may have changed.
     """
-    while (rest := due - (before := clock.now().timestamp())) > _NAP:
-        await clock.sleep(_NAP)
+    while (rest := due - (before := clock.now().timestamp())) > _MAX_SLEEP_S:
+        await clock.sleep(_MAX_SLEEP_S)
         if clock.now().timestamp() < before:
             return
     await clock.sleep(max(rest, 0.0))

@@ -1,4 +1,4 @@
-"""The one connection of a process that no pooler may share: it listens, and a gateway's holds the gateway's lock."""
+"""The one connection of a process that can't go through a pooler: it listens, and holds a gateway's lock."""
 
 import asyncio
 import os
@@ -21,11 +21,11 @@ _GATEWAY = 0x64656E67617465
 """The advisory lock of the gateway."""
 _LOCK_TRIES, _LOCK_WAIT_S = 10, 0.1
 _RETRY_S = 1.0
-"""Seconds between two tries to reach the server."""
+"""Seconds between attempts to reach the server."""
 _POLL_S = 15.0
-"""Seconds after which what a process wasn't told is looked for, where nothing was new meanwhile."""
+"""Seconds without news after which a process looks for notifications that it may have missed."""
 _UNKNOWN = "unknown"
-"""The name of what had the lock when it was tried, and has let it go since."""
+"""The name of a holder that has released the lock in the meantime."""
 _HUNG_UP = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
@@ -36,9 +36,9 @@ class _Listener(NamedTuple):
 
 
 class DirectConnection:
-    """A connection to the server itself. With `is_gateway` it is the database's only one of its kind.
+    """A connection to the server itself. With `is_gateway` it holds the lock of the database's only gateway.
 
-    Raises ConfigError where the database can't be used, or has a gateway.
+    Raises ConfigError if the database can't be used, or already has a gateway.
     """
 
     def __init__(self, server: PostgresDatabase, *, is_gateway: bool) -> None:
@@ -46,7 +46,7 @@ class DirectConnection:
         self._is_gateway = is_gateway
         self._id = secrets.token_hex(4)  # two containers may have the same name and process
         kind, where = "gateway" if is_gateway else "worker", f"process {os.getpid()} on {socket.gethostname()}"
-        self._name = f"denizen {kind} {self._id}, {where}"  # of which the server keeps the beginning
+        self._name = f"denizen {kind} {self._id}, {where}"  # the server truncates it
         self._renewing = threading.Lock()
         self._listeners: list[_Listener] = []
         self._pump: asyncio.Task[None] | None = None
@@ -63,7 +63,7 @@ class DirectConnection:
         )
 
     def renew(self) -> None:
-        """Connect again where the connection is over, with the gateway's lock. Raises LedgerError without it."""
+        """Reconnect if the connection has ended, and lock the gateway again. Raises LedgerError if that fails."""
         with self._renewing, self._server.explained(LedgerError):
             if not self._is_over():
                 return
@@ -72,23 +72,23 @@ class DirectConnection:
                 db.close()
                 where = f"The database at {self._server.name}"
                 if other == _UNKNOWN or self._id in other:
-                    raise LedgerError(f"{where} has only just given up this gateway's last connection, or hasn't yet.")
+                    raise LedgerError(f"{where} hasn't yet released this gateway's last connection.")
                 raise LedgerTaken(
-                    f"{where} has another gateway ({other}), which began while this one had no connection. This one "
-                    "ends; its turns and messages are the other's."
+                    f"{where} has another gateway ({other}), which started while this one had no connection. This one "
+                    "ends; the other has taken over its turns and messages."
                 )
             over, self._db = self._db, db
-            if self._pump is None:  # else it is closed by who listens on it
+            if self._pump is None:  # otherwise `_hear` closes it
                 over.close()
 
     async def listen(
         self, channels: Iterable[str], hear: Callable[[str, str], Awaitable[None]], look: Callable[[], None]
     ) -> None:
-        """Until cancelled, `hear` what is said on the channels, and `look` whenever something may have been missed."""
+        """Until cancelled, call `hear` for each notification, and `look` whenever one may have been missed."""
         listener = _Listener([*channels], hear, look)
         self._listeners.append(listener)
         try:
-            await self._cancel_pump()  # which begins again with all of them
+            await self._cancel_pump()  # it starts again with all listeners
             self._pump = asyncio.create_task(self._run())
             await asyncio.Event().wait()
         finally:
@@ -97,11 +97,11 @@ class DirectConnection:
                 await self._cancel_pump()
 
     def close(self) -> None:
-        """Let another gateway begin."""
+        """Release the lock, and disconnect."""
         self._db.close()
 
     def _is_over(self) -> bool:
-        """Whether the server has ended it, which it needn't be asked for."""
+        """Whether the server has closed the connection, without a round trip."""
         if self._db.closed:
             return True
         poll = select.poll()
@@ -114,7 +114,7 @@ class DirectConnection:
         return db
 
     def _other_gateway(self, db: psycopg.Connection[tuple[Any, ...]]) -> str:
-        """The name of what keeps the owner of the connection from being the gateway; empty: nothing does."""
+        """The name of another gateway that holds the lock; empty: the connection has it, or needs none."""
         if not self._is_gateway or db.execute("SELECT pg_try_advisory_lock(%s)", [_GATEWAY]).fetchone() == (True,):
             return ""
         name = db.execute(
