@@ -1,4 +1,4 @@
-"""A PostgreSQL database: its connections, the versions of our tables there, and what it refuses, in words."""
+"""A PostgreSQL database: its connections, the versions of our tables, and errors with advice."""
 
 import contextlib
 import select
@@ -31,14 +31,14 @@ _ADVICE = {
     "53300": "Raise its max_connections, or start fewer workers.",
 }
 _LASTING = ("21", "22", "23", "42601", "42703", "42804", "54")
-"""What SQLSTATEs begin with where the same statement is refused for ever: its data, its form, or its size."""
+"""Beginnings of SQLSTATEs for statements that will always fail, because of their data, form or size."""
 _UNREACHABLE = "Check that it is running, and that its URL is right."
 _ONE_AT_A_TIME = 0x64656E697A656E
-"""The advisory lock of the process that makes tables."""
+"""The advisory lock of the process that creates tables."""
 
 
 def is_open(connection: "Connection[Any]") -> bool:
-    """Whether an idle connection can be used: where the server has something to say, it may have ended it."""
+    """Whether an idle connection still works. If the server has sent something, it may have closed it."""
     from psycopg import OperationalError
 
     if not connection.closed:
@@ -54,9 +54,9 @@ class PostgresDatabase:
     """The database at a URL, `postgresql://user:password@host:port/name`.
 
     What the URL leaves out is taken from the environment, as `psql` does. Connections commit each statement by itself
-    unless a transaction is begun. One that `is_pooled` is reached through a pooler that shares connections between
-    transactions: no setting of a session, and no statement that was prepared, holds there. Raises ConfigError where
-    psycopg is missing, and for a URL that isn't one.
+    unless a transaction is begun. With `is_pooled` the URL is that of a pooler that shares connections between
+    transactions, so session settings and prepared statements don't persist. Raises ConfigError if psycopg is missing,
+    or the URL is invalid.
     """
 
     def __init__(self, url: str, *, is_pooled: bool = False) -> None:
@@ -78,7 +78,7 @@ class PostgresDatabase:
                 "password, @ is written %40, / is %2F, and % is %25."
             )
         self.name = f"{host or 'localhost'}:{port or 5432}/{name}"
-        """What to call it: host, port and name, without the user and the password."""
+        """Its name in messages: host, port and database, without user and password."""
         self.is_pooled = is_pooled
         defaults = {name: value for name, value in _DEFAULTS.items() if name != "options" or not is_pooled}
         self._address = make_conninfo("", **defaults | found)
@@ -105,11 +105,11 @@ class PostgresDatabase:
         *versions: LiteralString,
         then: "Callable[[Connection[tuple[Any, ...]], int], None]" = lambda *_: None,
     ) -> None:
-        """Make the tables of `part`, or bring them up to date: statement n makes version n + 1 out of version n.
+        """Create or upgrade the tables of `part`: statement n upgrades them from version n to n + 1.
 
-        `then` gets the version that was there, in the same transaction. Only the first call for a part looks. Raises
-        psycopg's errors, and ConfigError where the tables are those of a newer Denizen, or the database can't hold
-        every text.
+        `then` gets the version found, in the same transaction. Only the first call for a part checks. Raises
+        psycopg's errors, and ConfigError if the tables belong to a newer Denizen, or the database can't store all
+        text.
         """
         if part in self._prepared:
             return
@@ -152,8 +152,8 @@ class PostgresDatabase:
     ) -> Generator[None]:
         """Turns psycopg's errors into one of this kind, which names the database and says what to do.
 
-        Those that may pass, as the database is away, full or locked up, become `unavailable` ones; those whose SQLSTATE
-        begins as one of `states` become its.
+        Temporary ones (the database is unreachable, full or locked) become `unavailable`. The keys of `states` are
+        beginnings of SQLSTATEs that become other errors.
         """
         import psycopg
 

@@ -1,4 +1,4 @@
-"""In which order the session files of a home were last used: an index that is made of them wherever it is missing."""
+"""An index of when each session file of a home was last used; it is rebuilt from the files if it is missing."""
 
 import contextlib
 import logging
@@ -37,8 +37,8 @@ _log = logging.getLogger(__name__)
 class FileOrder:
     """The files `AGENT/NAME.jsonl` below `root`, by the time when each was last used.
 
-    Files that came or went otherwise are noticed by the time of their folder; `last_used` finds the time of a file that
-    isn't in the index. A damaged one is made anew; where it can't be written, every file is read.
+    Files that other programs add or remove are noticed by the modification time of their folder; `last_used` finds the
+    time of a file that isn't in the index. A damaged index is rebuilt; if it can't be written, every file is read.
     """
 
     def __init__(self, root: Path, last_used: Callable[[Path], float]) -> None:
@@ -47,12 +47,12 @@ class FileOrder:
         self._database = HomeDatabase(root / NAME, _SCHEMA)
 
     def use(self, path: Path, at: float) -> None:
-        """Note that a file is used at that time."""
+        """Record that a file was used at that time."""
         with self._logged():
             self._database.execute(_USE, (f"{path.parent.name}/{path.name}", at))
 
     def page(self, limit: int, before: float) -> Sequence[tuple[Path, float]]:
-        """The files that were used last before that time, and when: `limit` of them, and those of the same moment."""
+        """The `limit` files last used before that time, and when; with all those of the last one's moment."""
         if not self._root.exists():
             return []
         with self._logged():
@@ -65,7 +65,7 @@ class FileOrder:
         return found[:limit]
 
     def _refresh(self) -> None:
-        """Take in files that were made or removed without this index."""
+        """Add and remove files that changed without this index."""
         seen = dict(self._database.execute("SELECT name, changed FROM folders"))
         with os.scandir(self._root) as entries:
             folders = {entry.name: entry.stat().st_mtime_ns for entry in entries if entry.is_dir()}
@@ -96,8 +96,8 @@ class FileOrder:
         try:
             yield
         except (sqlite3.OperationalError, OSError) as error:
-            _log.info("%s can't be used: %s. Sessions are found without it.", self._database.path, error)
+            _log.info("%s can't be used: %s. Sessions are listed without it.", self._database.path, error)
         except sqlite3.Error as error:
-            _log.warning("%s is damaged, and is made anew: %s", self._database.path, error)
+            _log.warning("%s is damaged, and will be rebuilt: %s", self._database.path, error)
             for path in self._root.glob(f"{NAME}*"):
                 path.unlink(missing_ok=True)

@@ -10,14 +10,14 @@ from denizen.config.lock_file import locked
 from denizen.sessions.file import identity, is_at
 
 TIMEOUT_S = 5.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait while another process writes."""
 
 
 class HomeDatabase:
-    """A database that is made with its first use, and private to the user.
+    """A database that is created on first use, readable by the user alone.
 
-    If the file is removed or replaced, work continues in the one that is there. The connection is closed with
-    `close`, or when the last reference is gone. Raises sqlite3.Error and OSError.
+    If the file is removed or replaced, the next statement uses the new one. The connection is closed by `close`, or
+    with the last reference. Raises sqlite3.Error and OSError.
     """
 
     def __init__(self, path: Path, schema: str) -> None:
@@ -28,7 +28,7 @@ class HomeDatabase:
         self._closing: weakref.finalize[..., Any] | None = None
 
     def execute(self, statement: str, values: Iterable[object] = ()) -> list[Any]:
-        """The rows that a statement gives; it is committed."""
+        """Execute and commit a statement; its rows."""
         try:
             if self._db and not is_at(str(self.path), self._identity):
                 self.close()

@@ -1,4 +1,4 @@
-"""Deletes what has been unused for longer than `[retention]` keeps it, a little at a time."""
+"""Deletes sessions and sums that are older than `[retention]` allows, in small batches."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -12,21 +12,21 @@ from denizen.sessions.spend import Sums
 
 _BATCH = 50
 _PAUSE_S = 0.1
-"""Between two batches: others write then."""
+"""The pause between batches, in which others can write."""
 _DAY_S = 86_400.0
 
 
 class Pruned(NamedTuple):
-    """How many sessions, and sums of what was spent, were deleted."""
+    """The numbers of deleted sessions and of deleted sums of spending."""
 
     sessions: int
     sums: int
 
 
 async def prune(store: SessionStore, sums: Sums | None, settings: RetentionSettings, clock: Clock) -> Pruned:
-    """Delete what `settings` no longer keep. Sessions that are open, or wait for an answer, stay.
+    """Delete what `settings` no longer keep, except for sessions that are open or wait for an answer.
 
-    Raises DenizenError when the disk or the database refuses.
+    Raises DenizenError if the disk or the database fails.
     """
     sessions = sums_deleted = 0
     now = clock.now().timestamp()
@@ -46,7 +46,7 @@ async def prune(store: SessionStore, sums: Sums | None, settings: RetentionSetti
 async def _candidates(
     store: SessionStore, settings: RetentionSettings, now: float, clock: Clock
 ) -> AsyncGenerator[tuple[SessionInfo, float]]:
-    """Sessions to delete, each with the time since when it must not have been used."""
+    """The sessions to delete, each with the time after which it must not have been used."""
     never = float("-inf")
     said_before = now - settings.session_days * _DAY_S if settings.session_days else never
     empty_before = now - settings.empty_session_days * _DAY_S if settings.empty_session_days else never

@@ -1,4 +1,4 @@
-"""The file of the home that adds up what was spent."""
+"""The file in the home with the sums of what was spent."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _FORGET_DAY = "DELETE FROM spend_days WHERE name IN (SELECT value FROM json_each
 
 
 class SpendFile:
-    """The `Sums` of one machine. The file is made with the first of them."""
+    """The `Sums` of one machine. The first sum creates the file."""
 
     is_remote = False
 
@@ -54,7 +54,7 @@ class SpendFile:
         self._database.close()
 
     def _execute(self, statement: str, *values: object) -> list[Any]:
-        """Carry out a statement; collections are handed over as JSON."""
+        """Execute a statement; collections are passed as JSON."""
         try:
             plain = [each if isinstance(each, int | float) else msgspec.json.encode(each).decode() for each in values]
             return self._database.execute(statement, plain)

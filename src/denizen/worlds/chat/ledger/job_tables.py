@@ -1,4 +1,4 @@
-"""Procrastinate's tables: made by its schema, and brought up to date by its migrations, each of which runs once."""
+"""Creates procrastinate's tables from its schema, and runs each of its migrations once."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,13 +17,13 @@ VERSIONS: tuple["LiteralString", ...] = (
     'CREATE TABLE denizen_job_migrations (name text COLLATE "C" PRIMARY KEY)',
 )
 _LAST_OF_VERSION_1 = "03.04.00_50_post_add_retry_failed_job_procedure.sql"
-"""The last migration of the procrastinate whose schema version 1 was: no database has an older one."""
+"""The last migration that version 1 of our tables contained; no database has an older one."""
 
 
 def migrate(connection: "Connection[Any]", version: int) -> None:
-    """Run the migrations that tables of this version (0: they are new) haven't had.
+    """Run the migrations that tables of this version (0: new ones) lack.
 
-    Raises ConfigError for tables of a procrastinate that is newer than the one installed here.
+    Raises ConfigError if the tables belong to a newer procrastinate than the installed one.
     """
     files = {path.name: path for path in Path(SchemaManager.get_migrations_path()).glob("*.sql")}
     had = {name for (name,) in connection.execute("SELECT name FROM denizen_job_migrations").fetchall()}
@@ -32,7 +32,7 @@ def migrate(connection: "Connection[Any]", version: int) -> None:
         _remember(connection, had)
     if unknown := had - files.keys():
         raise ConfigError(
-            f"The database's job queue is that of a newer procrastinate ({max(unknown)}). Update it: "
+            f"The database's job queue belongs to a newer procrastinate ({max(unknown)}). Update it: "
             "pip install --upgrade procrastinate"
         )
     for name in sorted(files.keys() - had):

@@ -1,8 +1,8 @@
-"""The ledger: what came in, and what overtakes it, with every statement on its tables; `outbound` has the outbox's.
+"""The ledger's tables and their statements: inbox, controls and cron jobs; `outbound` has those of the outbox.
 
-Each function takes an open connection in a transaction. The SQL is what SQLite and PostgreSQL have in common. Others
-may write at the same time, and nothing wider than a session is locked: the head of a session, which is its first open
-message, is the row that is updated first, whatever changes in the session.
+Each function takes a connection inside a transaction. The SQL works on SQLite and PostgreSQL. Others may write at the
+same time, and no lock is wider than a session: every change to a session first updates its head, which is its first
+open message.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,14 +52,14 @@ CREATE UNIQUE INDEX inbox_head ON inbox (session_key) WHERE state IN ('ready', '
 CREATE INDEX inbox_waiting ON inbox (session_key, seq) WHERE state = 'waiting';
 """
 """In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
-that are over are `done` or `failed`. A head is `followed` once there are messages or controls after it. `due` is when a
-`ready` or `parked` one may run at the earliest, in seconds since the epoch. A control's `message` is the row of the
-inbox that it was made of. In the outbox, `seq` rises in each chat. `over_since` is when `prune_inbox` found a row that
-nothing more becomes of. A job of `cron` without `due` is disabled.
+that are over are `done` or `failed`. A head is `followed` once there are messages or controls after it. `due` is the
+earliest time at which a `ready` or `parked` one may run, in seconds since the epoch. A control's `message` is the row
+of the inbox that it was made from. In the outbox, `seq` rises in each chat. `over_since` is when a clean-up first found
+that a row is over. A job of `cron` without `due` is disabled.
 """
 
 Accepted = Literal["", "ready", "waiting"]
-"""What became of a message: it was accepted before, its turn is next, or it waits for earlier ones of its session."""
+"""Empty: the message was accepted before. `ready`: its turn is next in its session; `waiting`: others come first."""
 
 OVER = frozenset({"done", "failed"})
 """States of a message that is over."""
@@ -68,10 +68,10 @@ SYSTEM = "system"
 """The channel of messages that no person wrote: kept in their session, for its next turn to see."""
 
 ORIGIN, KEPT_IN = "denizen.origin", "denizen.kept_in"
-"""What metadata call the turn of another session that a message comes from, and the session of the chat it goes to."""
+"""The metadata keys of the other session's turn that sent a message, and of the session of the chat it goes to."""
 
 IN_SIGHT = "denizen.in_sight"
-"""What metadata call the traits of what that turn had seen."""
+"""The metadata key of the traits of everything that turn had seen."""
 
 _KINDS: dict[str, type[Control]] = {
     "answer": Answer,
@@ -84,22 +84,22 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 class LedgerConnection(Protocol):
-    """What the functions need of a database."""
+    """A connection as the functions here need it."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
-        """A cursor over the statement's rows."""
+        """Execute a statement; a cursor over its rows."""
 
     def ring(self, session_key: str, due: float) -> None:
-        """Have a worker look for the session's turn, once the transaction is over and the turn is due."""
+        """Wake a worker for the session's turn, after the transaction and once the turn is due."""
 
     def tell(self, subject: str, said: str) -> None:
-        """Tell other processes what is new, once the transaction is over."""
+        """Notify other processes, after the transaction."""
 
 
 class Claim(NamedTuple):
     """A message whose turn a worker has begun.
 
-    It counts how often that was, how often it failed, and how often the process died over it.
+    `attempt`, `failures` and `deaths` count how often it began, failed, and died with its process.
     """
 
     worker: str
@@ -112,7 +112,7 @@ class Claim(NamedTuple):
 
 
 class ArrivedControl(NamedTuple):
-    """A control for the running turn of a session; `message` is the row of the inbox that it was made of, if any."""
+    """A control for a session's running turn; `message` is the row of the inbox that it was made from, if any."""
 
     seq: int
     session_key: str
@@ -124,7 +124,7 @@ class ArrivedControl(NamedTuple):
 
 
 def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "queue") -> Accepted:
-    """Accept a message; nothing: its channel's message of that id was accepted before."""
+    """Accept a message, unless its channel's message with that id was accepted before."""
     key = message.session_key
     while (row := _insert(db, message)) is None:
         if accepted_key(db, message.channel, message.id):
@@ -142,7 +142,7 @@ def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "qu
 
 
 def _insert(db: LedgerConnection, message: InboundMessage) -> tuple[int, str] | None:
-    """The row of a new message; None: its id is taken, or its session has just got a head."""
+    """Insert a message; None if its id is taken, or its session has just got a head."""
     key = message.session_key
     return db.execute(  # one statement, as a server takes its time for each
         "INSERT INTO inbox (channel, id, session_key, message, state) VALUES (?, ?, ?, ?, "
@@ -153,7 +153,7 @@ def _insert(db: LedgerConnection, message: InboundMessage) -> tuple[int, str] | 
 
 
 def _follow(db: LedgerConnection, session_key: str) -> str:
-    """Lock the session's head, which then knows of what is after it; its message. Empty: the session has none."""
+    """Lock the session's head and mark it as followed; its message, or an empty string if there is no head."""
     head = db.execute(
         "UPDATE inbox SET followed = 1 WHERE session_key = ? AND state IN ('ready', 'running', 'parked') "
         "RETURNING message",
@@ -163,7 +163,7 @@ def _follow(db: LedgerConnection, session_key: str) -> str:
 
 
 def _promote(db: LedgerConnection, session_key: str) -> str:
-    """Make the session's first message that waits its head, where it has none; its message, or nothing."""
+    """Make the first waiting message the head of a session without one; that message, or an empty string."""
     head = db.execute(
         "UPDATE inbox SET state = 'ready', followed = 1 WHERE seq = "
         "(SELECT MIN(seq) FROM inbox WHERE session_key = ? AND state = 'waiting') AND NOT EXISTS "
@@ -177,9 +177,9 @@ def _promote(db: LedgerConnection, session_key: str) -> str:
 
 
 def put_run(db: LedgerConnection, message: InboundMessage, prefix: str) -> bool:
-    """Accept what is due by the clock; `prefix`, and then the time, begins the ids of its runs. False: as `put`.
+    """Accept a scheduled run, whose id is `prefix` and its time; False if it was accepted before.
 
-    Where later ones ran already, the clock was set back: it runs again.
+    If later runs were accepted already, the clock was set back, and it runs again.
     """
     number, given = 1, message
     while not put(db, given):
@@ -192,7 +192,7 @@ def put_run(db: LedgerConnection, message: InboundMessage, prefix: str) -> bool:
 
 
 def put_few(db: LedgerConnection, message: InboundMessage, parent: str, most: int) -> bool:
-    """Accept a message for a subagent of `parent`, once; False: so many others of its subagents work."""
+    """Accept a message for a subagent of `parent`, once; False if `most` others are working."""
     if len({*background(db, parent)} - {message.session_key}) >= most:
         return False
     put(db, message)
@@ -200,7 +200,7 @@ def put_few(db: LedgerConnection, message: InboundMessage, parent: str, most: in
 
 
 def background(db: LedgerConnection, parent: str) -> list[str]:
-    """The sessions of the subagents that work for that one in the background."""
+    """The sessions of the subagents that work for `parent` in the background."""
     found = db.execute(  # by the message that began them, too: a chat may have the name of a subagent's session
         "SELECT DISTINCT session_key FROM inbox WHERE state IN ('ready', 'waiting', 'running', 'parked') "
         "AND substr(session_key, 1, ?) = ? AND substr(id, 1, ?) = ?",
@@ -210,9 +210,9 @@ def background(db: LedgerConnection, parent: str) -> list[str]:
 
 
 def say(db: LedgerConnection, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
-    """Accept a message for the turn that is open; where none is, nothing is accepted, and False is returned.
+    """Accept a message for the session's open turn; False, and nothing is accepted, if there is none.
 
-    A turn that ends without having heard it leaves a message like any other.
+    If the turn ends without reading it, it becomes an ordinary message.
     """
     if not is_busy(db, message.session_key) or not put(db, message):
         return False
@@ -225,7 +225,7 @@ def say(db: LedgerConnection, message: InboundMessage, control: Steer | FollowUp
 
 
 def is_busy(db: LedgerConnection, session_key: str, prefix: str = "") -> bool:
-    """Whether a message of the session, whose id begins with `prefix`, waits, runs or is parked."""
+    """Whether the session has an open message whose id begins with `prefix`."""
     found = db.execute(
         "SELECT 1 FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked') "
         "AND substr(id, 1, ?) = ? UNION ALL "
@@ -236,13 +236,13 @@ def is_busy(db: LedgerConnection, session_key: str, prefix: str = "") -> bool:
 
 
 def accepted_key(db: LedgerConnection, channel: str, message_id: str) -> str:
-    """The session of the channel's message of that id; empty where none was accepted."""
+    """The session of the channel's message with that id; empty if none was accepted."""
     row = db.execute("SELECT session_key FROM inbox WHERE channel = ? AND id = ?", [channel, message_id]).fetchone()
     return row[0] if row else ""
 
 
 def parked(db: LedgerConnection, session_key: str) -> InboundMessage | None:
-    """The message whose turn waits in that session."""
+    """The message of the session's parked turn, if any."""
     row = db.execute(
         "SELECT message FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked') "
         "AND state = 'parked'",  # the index is the heads'
@@ -252,15 +252,15 @@ def parked(db: LedgerConnection, session_key: str) -> InboundMessage | None:
 
 
 def counts(db: LedgerConnection) -> dict[str, dict[str, int]]:
-    """How many rows the inbox and the outbox have, by state."""
+    """The numbers of rows in inbox and outbox, by state."""
     inbox = db.execute("SELECT state, COUNT(*) FROM inbox GROUP BY state").fetchall()
     outbox = db.execute("SELECT state, COUNT(*) FROM outbox GROUP BY state").fetchall()
     return {"inbox": dict(inbox), "outbox": dict(outbox)}
 
 
 def open_counts(db: LedgerConnection) -> dict[str, dict[str, int]]:
-    """As `counts`, of the states in which something is still to be done: what is over is not looked at."""
-    # What runs has a worker: said here, SQLite finds it by its index.
+    """As `counts`, without reading rows that are over."""
+    # running rows have a worker: with that condition SQLite uses its index
     inbox = db.execute(
         "SELECT state, COUNT(*) FROM inbox WHERE state IN ('ready', 'parked') GROUP BY state "
         "UNION ALL SELECT 'running', COUNT(*) FROM inbox WHERE state = 'running' AND worker > '' "
@@ -275,7 +275,7 @@ def open_counts(db: LedgerConnection) -> dict[str, dict[str, int]]:
 
 
 def latest(db: LedgerConnection, session_key: str) -> InboundMessage | None:
-    """The session's message that came last from a chat."""
+    """The session's latest message from a chat."""
     row = db.execute(
         "SELECT message FROM inbox WHERE session_key = ? AND channel <> ? ORDER BY seq DESC LIMIT 1",
         [session_key, SYSTEM],
@@ -284,7 +284,7 @@ def latest(db: LedgerConnection, session_key: str) -> InboundMessage | None:
 
 
 def origin_of(session_key: str, channel: str, chat: str) -> str:
-    """What to call a turn of that session, for that chat, where its words are read in another chat."""
+    """The name of a turn of that session and chat, for readers in another chat."""
     key = SessionKey.parse(session_key)
     return {"cron": f"cron job {key.peer}", "heartbeat": "the heartbeat"}.get(key.channel, f"chat {channel}:{chat}")
 
@@ -306,7 +306,7 @@ def folded_sessions(db: LedgerConnection) -> list[tuple[str, str]]:
 
 
 def rename_session(db: LedgerConnection, old: str, new: str) -> None:
-    """Give all that is in the ledger for a session to another one."""
+    """Move everything of one session in the ledger to another."""
     names = [f'"{old}"', f'"{new}"']  # whole strings of JSON
     if _follow(db, new):
         db.execute(
@@ -325,7 +325,7 @@ def rename_session(db: LedgerConnection, old: str, new: str) -> None:
 
 
 def claim(db: LedgerConnection, worker: str, now: float, most: int) -> list[Claim]:
-    """Begin the turns that are due, those that have waited longest first, and `most` at a time."""
+    """Begin up to `most` due turns, those that have waited longest first."""
     rows = db.execute(
         "UPDATE inbox SET state = 'running', worker = ?, attempt = attempt + 1 WHERE seq IN "
         "(SELECT seq FROM inbox WHERE state IN ('ready', 'parked') AND due <= ? ORDER BY due, seq LIMIT ?) "
@@ -336,7 +336,7 @@ def claim(db: LedgerConnection, worker: str, now: float, most: int) -> list[Clai
 
 
 def claims(worker: str, rows: Iterable[tuple[int, str, int, int, int, int]]) -> list[Claim]:
-    """Rows of `seq, message, attempt, failures, deaths, followed` that a worker has claimed, in their order."""
+    """The claims for rows of `seq, message, attempt, failures, deaths, followed`, in order."""
     return [Claim(worker, seq, _inbound(message), *counts) for seq, message, *counts in sorted(rows)]
 
 
@@ -346,7 +346,7 @@ def next_due(db: LedgerConnection) -> float | None:
 
 
 def bring_forward(db: LedgerConnection, latest: float) -> None:
-    """Let no turn that is to be tried again wait longer than until then."""
+    """Bring forward retries that are due after `latest`."""
     rows = db.execute(
         "UPDATE inbox SET due = ? WHERE state IN ('ready', 'parked') AND state = 'ready' AND due > ? "
         "RETURNING session_key",
@@ -369,7 +369,7 @@ def finish(db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], s
 
 
 def park(db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], until: float) -> bool:
-    """Let a turn wait for an answer until then; what it goes on after, and hasn't heard, makes it ready.
+    """Park a turn until then, or until an answer; one that has already arrived makes it ready at once.
 
     False: as `finish`.
     """
@@ -391,7 +391,7 @@ def park(db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], unt
 def retry(
     db: LedgerConnection, turn: Claim, heard: Sequence[ArrivedControl], due: float, *, failed: bool = True
 ) -> bool:
-    """Let a turn that failed, or couldn't begin, run again then. False: as `finish`."""
+    """Run a turn that failed or couldn't begin again at `due`. False: as `finish`."""
     key, _ = _leave(db, turn, "ready", due)
     if key:
         db.ring(key, due)
@@ -401,7 +401,7 @@ def retry(
 
 
 def release(db: LedgerConnection, worker: str, heard: Sequence[ArrivedControl]) -> None:
-    """Give back the turns of a worker that was cancelled."""
+    """Release the turns of a cancelled worker."""
     rows = db.execute(
         "UPDATE inbox SET state = 'ready', worker = '', due = 0 WHERE worker = ? AND state = 'running' "
         "RETURNING session_key",
@@ -413,7 +413,7 @@ def release(db: LedgerConnection, worker: str, heard: Sequence[ArrivedControl]) 
 
 
 def release_dead(db: LedgerConnection) -> None:
-    """Give back the turns of workers that died: for a database that nobody else uses."""
+    """Release the turns of dead workers, in a database without other processes."""
     db.execute(
         "UPDATE inbox SET state = 'ready', worker = '', due = 0, deaths = deaths + 1 WHERE state = 'running'", []
     )
@@ -422,7 +422,7 @@ def release_dead(db: LedgerConnection) -> None:
 def _leave(db: LedgerConnection, turn: Claim, state: str, due: float, reason: str = "") -> tuple[str, int]:
     """Take a turn from its worker; its session's key, and whether it is followed.
 
-    No key: it isn't the worker's any more.
+    The key is empty if the worker has lost the turn.
     """
     row = db.execute(
         "UPDATE inbox SET state = ?, due = ?, reason = ?, worker = '' "
@@ -436,7 +436,7 @@ def _leave(db: LedgerConnection, turn: Claim, state: str, due: float, reason: st
 
 
 def control(db: LedgerConnection, session_key: str, given: Control) -> bool:
-    """Hand a control to the session's turn; False: there is none, and it is dropped."""
+    """Pass a control to the session's turn; False, and it is dropped, if there is none."""
     while not _follow(db, session_key):
         if not is_busy(db, session_key):
             return False
@@ -445,7 +445,7 @@ def control(db: LedgerConnection, session_key: str, given: Control) -> bool:
 
 
 def control_parked(db: LedgerConnection, session_key: str, given: Sequence[Control]) -> bool:
-    """Hand controls to the session's parked turn, all at once; False: there is none, and they are dropped."""
+    """Pass controls to the session's parked turn; False, and they are dropped, if there is none."""
     if not _follow(db, session_key) or parked(db, session_key) is None:
         return False
     for each in given:
@@ -487,13 +487,13 @@ def _wake(db: LedgerConnection, session_key: str) -> None:
 
 
 def _remove_controls(db: LedgerConnection, used_up: Iterable[ArrivedControl]) -> None:
-    """Keep the others for the next attempt."""
+    """Delete these; the others stay for the next attempt."""
     for said in used_up:
         db.execute("DELETE FROM controls WHERE seq = ?", [said.seq])
 
 
 def _used_up(heard: Iterable[ArrivedControl]) -> list[ArrivedControl]:
-    """What an attempt that came to nothing doesn't leave to the next: all but answers, and what messages said."""
+    """The controls that a failed attempt uses up: all but answers and those made from messages."""
     return [said for said in heard if said.message is None and not isinstance(said.control, Answer)]
 
 
@@ -501,9 +501,9 @@ def _used_up(heard: Iterable[ArrivedControl]) -> list[ArrivedControl]:
 
 
 def prune_inbox(db: LedgerConnection, now: float, keep: float, after: int, most: int) -> int | None:
-    """Remove what has been over for `keep` seconds, of the `most` rows after that number.
+    """Of the `most` rows after number `after`, remove those that have been over for `keep` seconds.
 
-    The number of the last of them, or None: there are no more.
+    Returns the number of the last row read; None if there are no more.
     """
     [last] = db.execute(
         "SELECT MAX(seq) FROM (SELECT seq FROM inbox WHERE seq > ? ORDER BY seq LIMIT ?) AS page", [after, most]
@@ -517,11 +517,11 @@ def prune_inbox(db: LedgerConnection, now: float, keep: float, after: int, most:
 
 
 Place = tuple[str, str, int]
-"""Of a row of the outbox: its channel, its chat and its number."""
+"""The primary key of a row of the outbox: channel, chat and number."""
 
 
 def prune_outbox(db: LedgerConnection, now: float, keep: float, after: Place, most: int) -> Place | None:
-    """As `prune_inbox`; the last row of each chat stays, for its number."""
+    """As `prune_inbox`; the last row of each chat stays, because the next number follows it."""
     last = db.execute(
         "SELECT channel, chat, seq FROM (SELECT channel, chat, seq FROM outbox WHERE (channel, chat, seq) > (?, ?, ?) "
         "ORDER BY channel, chat, seq LIMIT ?) AS page ORDER BY channel DESC, chat DESC, seq DESC LIMIT 1",
@@ -551,17 +551,17 @@ def jobs(db: LedgerConnection) -> list[tuple[str, float | None]]:
 
 
 def add_job(db: LedgerConnection, job_id: str, job: str, due: float) -> None:
-    """Keep a job; one of an id that is there already is that one."""
+    """Add a job, unless there is one with its id."""
     db.execute("INSERT INTO cron (id, job, due) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [job_id, job, due])
 
 
 def set_due(db: LedgerConnection, job_id: str, due: float | None) -> None:
-    """Say when a job is due; None: never."""
+    """Set when a job is due; None disables it."""
     db.execute("UPDATE cron SET due = ? WHERE id = ?", [due, job_id])
 
 
 def remove_job(db: LedgerConnection, job_id: str) -> None:
-    """Forget a job."""
+    """Remove a job."""
     db.execute("DELETE FROM cron WHERE id = ?", [job_id])
 
 
@@ -571,7 +571,7 @@ def next_job(db: LedgerConnection) -> float | None:
 
 
 def to_json(value: msgspec.Struct) -> str:
-    """A value as the tables keep it."""
+    """A value as the tables store it."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # half a character, as in an error that names a file

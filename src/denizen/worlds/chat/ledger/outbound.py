@@ -1,4 +1,4 @@
-"""What goes out: every statement on the ledger's outbox, in the terms of `ledger`."""
+"""The ledger's outbox and its statements."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -25,13 +25,13 @@ from denizen.worlds.chat.ledger.questions import CALL, MAX_ID_CHARS, with_word
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 
 OutboxState = Literal["pending", "sending", "sent", "failed", "unknown", "kept"]
-"""`kept` isn't sent: whoever asked reads it here."""
+"""A `kept` message isn't sent: the program that asked reads it here."""
 
 POLLED = frozenset({"http", "cli"})
-"""Channels whose replies are fetched: in the outbox, they have arrived."""
+"""Channels whose clients fetch replies from the outbox: nothing has to be sent."""
 
 ALSO = "also_in_reply_to"
-"""What a reply's metadata call the messages that its turn heard while it ran."""
+"""The metadata key of the other messages that a reply answers, which arrived during its turn."""
 
 
 class OutboxRow(NamedTuple):
@@ -44,11 +44,11 @@ class OutboxRow(NamedTuple):
 
 
 def add_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxState | None = None) -> None:
-    """Keep a message for its chat, after the earlier ones; one of an id that is there already is that one.
+    """Add a message after the earlier ones of its chat, unless there is one with its id.
 
-    Without a state it is to be sent, if it is for anybody, and has arrived where its channel is `POLLED`.
+    By default its state is `pending`; `sent` on a `POLLED` channel, and `kept` if it isn't for sending.
 
-    One with an `ORIGIN` is kept in the chat's session, too, ahead of whatever the person answers.
+    A message with an `ORIGIN` is also written into the chat's session, ahead of the person's answer.
     """
     state = state or ("kept" if not message.send else "sent" if message.channel in POLLED else "pending")
     if origin := message.metadata.get(ORIGIN):
@@ -67,7 +67,7 @@ def add_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxSt
 
 
 def _insert(db: LedgerConnection, message: OutboundMessage, chat: str, state: OutboxState) -> bool:
-    """Write a message's row; False: there is one of its id."""
+    """Insert a message; False if there is one with its id."""
     while True:  # as another transaction may take the number
         added = db.execute(
             "INSERT INTO outbox (channel, chat, seq, id, message, state) "
@@ -84,7 +84,7 @@ def _insert(db: LedgerConnection, message: OutboundMessage, chat: str, state: Ou
 
 
 def session_of_chat(db: LedgerConnection, channel: str, chat: str) -> str:
-    """The session of a chat: that of what it was sent last, else the usual one of a chat of that name."""
+    """The session of a chat: that of the last message sent to it, else the default for its name."""
     row = db.execute(
         "SELECT message FROM outbox WHERE channel = ? AND chat = ? AND state <> 'kept' ORDER BY seq DESC LIMIT 1",
         [channel, bounded(chat, MAX_ID_CHARS)],
@@ -95,12 +95,12 @@ def session_of_chat(db: LedgerConnection, channel: str, chat: str) -> str:
 
 
 def reply_id(message_id: str) -> str:
-    """The id of the reply to a message: writing it twice is one row."""
+    """The id of the reply to a message; a reply that is written twice is one row."""
     return f"{message_id}:reply"
 
 
 def reply_to(message: InboundMessage, text: str, heard: Sequence[str] = ()) -> OutboundMessage:
-    """The reply to a message, and to others that its turn has `heard`, by id; it comes from where the message does."""
+    """The reply to a message, and to the messages of these ids that its turn has `heard`."""
     metadata = {name: message.metadata[name] for name in (ORIGIN, KEPT_IN, IN_SIGHT) if name in message.metadata}
     if also := [each for each in heard if each != message.id]:
         metadata[ALSO] = also
@@ -113,14 +113,14 @@ def reply_to(message: InboundMessage, text: str, heard: Sequence[str] = ()) -> O
 
 
 def apology(message: InboundMessage, why: str) -> OutboundMessage:
-    """The reply to a message that is given up."""
+    """The reply to a message that can't be answered."""
     return reply_to(message, f"I could not answer this message. {why}")
 
 
 def replies(
     db: LedgerConnection, channel: str, chat: str, after: int, most: int, *, last: bool = False
 ) -> list[OutboxRow]:
-    """What was sent to a chat, or is to be, after number `after`: the first so many of them, or the `last`."""
+    """The messages to a chat after number `after`: the first `most` of them, or the `last`."""
     rows = db.execute(
         "SELECT seq, message, state, reason FROM outbox WHERE channel = ? AND chat = ? "  # noqa: S608 (the order is ours)
         f"AND seq > ? AND state <> 'kept' ORDER BY seq {'DESC' if last else 'ASC'} LIMIT ?",
@@ -130,7 +130,7 @@ def replies(
 
 
 def unsent(db: LedgerConnection) -> list[OutboxRow]:
-    """The first message of each chat that is to be sent."""
+    """The first unsent message of each chat."""
     rows = db.execute(
         "SELECT seq, message, state, reason FROM outbox WHERE state IN ('pending', 'sending') "
         "ORDER BY channel, chat, seq"
@@ -143,7 +143,7 @@ def unsent(db: LedgerConnection) -> list[OutboxRow]:
 
 
 def mark_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
-    """Say what became of a message."""
+    """Record a message's state."""
     db.execute(
         "UPDATE outbox SET state = ?, reason = ? WHERE channel = ? AND id = ?",
         [state, whole_characters(reason), message.channel, message.id],
@@ -159,7 +159,7 @@ def put_command(
     *,
     subagents: bool = False,
 ) -> bool:
-    """Accept a message that is a command: a control for that session, in no turn of its own. False: as `put`.
+    """Accept a command: a control for that session, without a turn of its own. False if it was accepted before.
 
     `subagents`: it stops those in the session's background, too. Where there is nothing to control, `otherwise` is its
     reply; an answer to another session, whose reply may go to another chat, is confirmed.
@@ -183,7 +183,7 @@ def put_command(
 
 
 def outcome(db: LedgerConnection, message: InboundMessage) -> tuple[str, str]:
-    """The state of a message, and its reply: empty where another message's answers it, too."""
+    """The state of a message, and its reply, which is empty if another message's reply answers it."""
     found = [message.channel, message.id]
     row = db.execute("SELECT state FROM inbox WHERE channel = ? AND id = ?", found).fetchone()
     reply = db.execute(

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from typing import LiteralString
 
 _MAX_NEWS_CHARS = 1500
-"""What a notification takes, whatever the characters."""
+"""Characters that fit into a notification in any script."""
 _log = logging.getLogger(__name__)
 _SETTINGS = """
 SET idle_in_transaction_session_timeout = '5s';
 SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 2
 """
-"""A process that is paused while it writes, or a machine that is gone, holds up the others no longer than that."""
+"""A process that is paused while it writes, or a machine that disappeared, doesn't block others for longer."""
 _NEWS = f"""
 CREATE FUNCTION denizen_news() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -48,7 +48,7 @@ END $$;
 CREATE TRIGGER controls_news AFTER INSERT ON controls FOR EACH STATEMENT EXECUTE FUNCTION denizen_news();
 CREATE TRIGGER cron_news AFTER INSERT OR UPDATE OR DELETE ON cron FOR EACH STATEMENT EXECUTE FUNCTION denizen_news();
 """
-"""Controls and cron jobs are news to every process."""
+"""Every process is notified of changes to controls and cron jobs."""
 _VERSIONS = (
     cast("LiteralString", ledger.SCHEMA.format(serial="BIGSERIAL PRIMARY KEY") + _NEWS),
     cast(
@@ -65,11 +65,11 @@ _STATES: Mapping[str, type[LedgerError]] = {
     "40": LedgerConflict,
     "55P03": LedgerConflict,
 }
-"""What errors mean whose SQLSTATE begins so."""
+"""The errors, by the beginning of their SQLSTATE."""
 
 
 async def notify(tables: SharedTables, subject: str, words: Sequence[str]) -> None:
-    """Tell the processes that have to do with a subject, in one transaction. Raises SessionError."""
+    """Publish texts on a subject to other processes, in one transaction. Raises SessionError."""
     await tables.fetch(
         "SELECT pg_notify(%(channel)s, %(subject)s || ' ' || said) FROM unnest(%(words)s::text[]) AS said",
         channel=channel_of(subject),
@@ -79,11 +79,11 @@ async def notify(tables: SharedTables, subject: str, words: Sequence[str]) -> No
 
 
 class PostgresLedger:
-    """The tables in the database of that URL; with `sole` for its one gateway, which another one can't be meanwhile.
+    """The tables in the database at `url`. With `sole` for its gateway, of which there can be only one.
 
-    All but one connection go through the `pooler` at that URL, if there is one.
+    All but one connection go through the pooler at the URL `pooler`, if it is given.
 
-    Raises ConfigError where it can't be used, has a gateway, or is still used by processes of an earlier version.
+    Raises ConfigError if the database can't be used, has a gateway, or is in use by an earlier version.
     """
 
     is_sole = False
@@ -136,7 +136,7 @@ class PostgresLedger:
             if not is_open(self._db):
                 self._db = self._connect()
             # All statements of a pipeline are one transaction, without BEGIN and COMMIT, and wait for the server only
-            # where their rows are looked at.
+            # when their rows are read.
             statements = _Statements(self._db)
             with self._db.pipeline():
                 try:
@@ -149,19 +149,19 @@ class PostgresLedger:
             self._readers.submit(self._announce, statements)
 
     def _announce(self, statements: "_Statements") -> None:
-        """Ring, and tell others: what is lost here is found by whoever looks now and then.
+        """Ring bells and notify other processes; whatever is lost here is found by their periodic checks.
 
-        Not within the transaction: one that notifies holds a lock of the whole server's until it is on the disk.
+        This isn't part of the transaction, because one that notifies holds a server-wide lock until it is on disk.
         """
         try:
             with self._server.explained(LedgerError):
                 self._ringer.ring(self._reading(), statements.rung)
-                if statements.told and not self._sole:  # the gateway is who reads the outbox
+                if statements.told and not self._sole:  # only the gateway reads the outbox
                     self._reading().execute(
                         "SELECT pg_notify(%s, told) FROM unnest(%s::text[]) AS told", [NEWS, statements.told]
                     )
         except LedgerError as error:
-            _log.warning("%s Turns begin a little later.", error)
+            _log.warning("%s Some turns will begin later.", error)
 
     async def read(self, work: Callable[[ledger.LedgerConnection], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
@@ -189,7 +189,7 @@ class PostgresLedger:
 
 
 class _Statements:
-    """Takes the ledger's statements."""
+    """The ledger's view of a connection: it collects bells and news for the end of the transaction."""
 
     def __init__(self, db: psycopg.Connection[tuple[Any, ...]]) -> None:
         self._db = db

@@ -19,15 +19,15 @@ BUSY = (
     "A gateway is running on this home already (process {holder}). Stop that one first, or choose another home with "
     "$DENIZEN_HOME."
 )
-"""What to say where another process has the lock."""
+"""The error if another process holds the lock."""
 _VERSIONS = (ledger.SCHEMA.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT"), ledger.SCHEMA_2)
-"""What makes version n + 1 of the tables out of version n."""
+"""Statements that upgrade the tables from version n to n + 1."""
 
 
 class SqliteFile:
-    """The file at `path`: another process is refused with a ConfigError.
+    """The file at `path`; a second process gets a ConfigError.
 
-    Turns that the last process left running are given back.
+    Turns that the last process left running are released.
     """
 
     is_sole = True
@@ -46,8 +46,8 @@ class SqliteFile:
                 self._reader.execute("PRAGMA query_only = ON")
             except sqlite3.Error as error:
                 raise ConfigError(
-                    f"{path} can't be opened: {error}. Look at the disk, or put a backup there. To begin with an empty "
-                    "one, move it away, and start with --new-ledger."
+                    f"{path} can't be opened: {error}. Check the disk, or restore a backup. To start with an empty "
+                    "ledger, move the file away and pass --new-ledger."
                 ) from error
             opened.pop_all()
 
@@ -81,19 +81,19 @@ class SqliteFile:
                 self._db.execute("ROLLBACK")
             match error:
                 case sqlite3.DataError() | sqlite3.IntegrityError():
-                    raise LedgerRefused(f"{self._path} doesn't take this: {error}.") from error
+                    raise LedgerRefused(f"{self._path} refuses this: {error}.") from error
                 case sqlite3.Error():
                     raise LedgerError(
-                        f"{self._path} can't be written: {error}. Free some space, or look at the disk."
+                        f"{self._path} can't be written: {error}. Free some space, or check the disk."
                     ) from error
             raise
 
     async def read(self, work: Callable[[LedgerConnection], T]) -> T:
-        await asyncio.sleep(0)  # who looks again and again lets others go on
+        await asyncio.sleep(0)  # a caller that polls must let others run
         try:
-            return work(self._reader)  # in memory, mostly: to ask a thread takes longer
+            return work(self._reader)  # mostly cached: a thread would take longer
         except sqlite3.Error as error:
-            raise LedgerError(f"{self._path} can't be read: {error}. Look at the disk.") from error
+            raise LedgerError(f"{self._path} can't be read: {error}. Check the disk.") from error
 
     @asynccontextmanager
     async def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AsyncGenerator["SoleWorker"]:
@@ -106,13 +106,13 @@ class SqliteFile:
 
 
 class _LedgerFile(sqlite3.Connection):
-    """Takes the ledger's statements."""
+    """The ledger's connection: alone, it needs no bells and no news."""
 
     def ring(self, session_key: str, due: float) -> None:
-        pass  # the one process that serves looks for itself
+        pass
 
     def tell(self, subject: str, said: str) -> None:
-        pass  # there is no other
+        pass
 
 
 def _connect(path: Path) -> _LedgerFile:
@@ -120,7 +120,7 @@ def _connect(path: Path) -> _LedgerFile:
 
 
 class SoleWorker:
-    """Works alone: whatever is due is its own."""
+    """The only worker: it claims whatever is due."""
 
     def __init__(self) -> None:
         self.id = uuid4().hex
@@ -135,7 +135,7 @@ class SoleWorker:
         return ledger.next_due(db)
 
     def expects_controls(self, claims: Sequence[Claim]) -> bool:
-        return True  # a look costs nothing
+        return True  # reading costs nothing
 
     def began(self, claims: Sequence[Claim]) -> None:
         pass
