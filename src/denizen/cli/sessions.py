@@ -76,38 +76,33 @@ def list_sessions(as_json: bool, limit: int | None, before: str | None) -> None:
             raise click.BadParameter(
                 f"{before!r} isn't a date or a time such as 2026-01-31T12:00.", param_hint="--before"
             ) from None
-    stores = _stores()
-    found = page_of([info for each in stores for info in asyncio.run(each.page(limit, until))], limit)
+    found = page_of([info for each, _ in _places() for info in asyncio.run(each.page(limit, until))], limit)
     print_sessions(found, as_json=as_json)
     if len(found) >= limit and not as_json:
         more = datetime.fromtimestamp(found[-1].used).astimezone().isoformat()
         click.echo(f"There may be more: denizen sessions list --limit {limit} --before {more}", err=True)
 
 
-def _stores() -> Sequence[JsonlStore | PostgresStore]:
-    """Where the sessions are: the files of the home, and the database of its gateway."""
-    tables = shared_tables()
-    return [store(), PostgresStore(tables, clock=SystemClock())] if tables else [store()]
-
-
-def _sums() -> Sequence[Sums]:
-    """What was spent in each of them."""
-    tables, file = shared_tables(), SpendFile(home() / "spend.db")
-    return [file, SpendTable(tables)] if tables else [file]
+def _places() -> Sequence[tuple[JsonlStore | PostgresStore, Sums]]:
+    """The sessions and sums of spending in the home and, if there is one, in the database of its gateway."""
+    files, tables = (store(), SpendFile(home() / "spend.db")), shared_tables()
+    return [files, (PostgresStore(tables, clock=SystemClock()), SpendTable(tables))] if tables else [files]
 
 
 def _store_of(name: str) -> JsonlStore | PostgresStore:
-    """Where the session of that name is; the last place, if it is nowhere."""
-    files, *others = _stores()
-    return others[0] if others and not store().path(name).exists() else files
+    """The store that has the session; the database if neither has it."""
+    if store().path(name).exists():
+        return store()
+    *_, (last, _) = _places()
+    return last
 
 
 def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> None:
     """Sessions, as a table or as lines of JSON, with what all turns of each have cost."""
     spent: dict[str, float] = {}
-    for each in _sums():
+    for _, sums in _places():
         with suppress(DenizenError):  # then it is what the last turn has cost
-            spent |= each.read([info.key for info in found])
+            spent |= sums.read([info.key for info in found])
     found = [msgspec.structs.replace(info, cost_usd=max(info.cost_usd, spent.get(info.key, 0.0))) for info in found]
     if as_json:
         write_json(*found)
@@ -177,7 +172,7 @@ def prune() -> None:
     By default these are sessions in which nothing was said for 30 days. The gateway does the same once a day.
     """
     config, clock = load().config, SystemClock()
-    for each, sums in zip(_stores(), _sums(), strict=True):
+    for each, sums in _places():
         pruned = asyncio.run(apply_retention(each, sums, config.retention, clock))
         where = "in the database" if sums.is_remote else "in the home"
         click.echo(

@@ -128,7 +128,7 @@ def _read_beginning(file: BinaryIO, begins: int) -> tuple[SessionEntry | None, s
 
 
 def page_of(found: Iterable[SessionInfo], limit: int) -> Sequence[SessionInfo]:
-    """A page out of sessions from anywhere, as `SessionStore.page` has it."""
+    """A page of these sessions, as `SessionStore.page` returns it."""
     latest = sorted(found, key=lambda info: info.used, reverse=True)
     if len(latest) <= limit:
         return latest

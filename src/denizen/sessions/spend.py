@@ -37,7 +37,7 @@ class Sums(Protocol):
         """Add to them, all at once."""
 
     def forget(self, days: float, limit: int) -> int:
-        """Delete at most `limit` to which nothing was added for so many days; how many those were."""
+        """Delete at most `limit` sums that haven't grown for `days` days; their number."""
 
     def close(self) -> None:
         """Close the connection; the next call opens another."""

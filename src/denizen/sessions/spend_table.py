@@ -1,4 +1,4 @@
-"""The table that adds up what all machines have spent."""
+"""The table with the sums of what all machines have spent."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,7 @@ DELETE FROM spend WHERE name IN (
 
 
 class SpendTable:
-    """The `Sums` of all machines. What is added when the connection breaks may count twice."""
+    """The `Sums` of all machines. An addition may count twice if the connection breaks."""
 
     is_remote = True
 

@@ -52,28 +52,28 @@ class SharedTables:
         self._unused = 0
 
     def prepare(self) -> None:
-        """Make the tables where there are none. Raises ConfigError when they can't be used."""
+        """Create or upgrade the tables. Raises ConfigError if they can't be used."""
         with self._database.explained(ConfigError):
             self._database.prepare("sessions", *_VERSIONS)
 
     def close_unused(self) -> None:
-        """Close the connections that nothing needed since the last call."""
+        """Close connections that weren't used since the last call."""
         unused, self._unused = self._unused, len(self._idle)
         for _ in range(unused):
             with contextlib.suppress(IndexError):
                 self._idle.pop(0).close()
 
     async def fetch(self, statement: LiteralString, /, **values: object) -> list[Any]:
-        """The rows that a statement gives; where the connection is found broken, it is carried out once more.
+        """Execute a statement; its rows. If the connection turns out to be broken, it is executed once more.
 
-        Raises SessionUnavailable while the database can't, SessionError for what it never takes, and ConfigError when
-        its tables are those of a newer Denizen.
+        Raises SessionUnavailable while the database can't, SessionError for data that it will always refuse, and
+        ConfigError if its tables belong to a newer Denizen.
         """
         work = functools.partial(self.fetch_now, statement, **values)
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def close(self) -> None:
-        """Give the connections back; the next statement makes a new one."""
+        """Close the connections; the next statement opens a new one."""
         idle, self._idle = self._idle, list["Connection[tuple[Any, ...]]"]()
         for connection in idle:
             connection.close()

@@ -36,7 +36,7 @@ WRITE_RETRY_S = 5.0
 
 
 class Backends(NamedTuple):
-    """The ledger, the sessions, and what else a database shares; None for what stays in the home or the process."""
+    """The ledger, the sessions, and the other parts that a database shares; None for those kept in the home."""
 
     ledger: Database
     sessions: SessionStore

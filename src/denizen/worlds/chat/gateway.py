@@ -127,7 +127,7 @@ class Gateway:
             await self.database.persist(partial(ledger.rename_session, old=old, new=new))
 
     async def _receive(self, channel: Channel) -> None:
-        """Accept what a channel brings; one that fails receives again, after a delay that doubles."""
+        """Accept the messages of a channel; after a failure, receive again with a delay that doubles."""
         clock, failures = self.agent.record.clock, 0
         while True:
             began = clock.monotonic()
@@ -140,7 +140,7 @@ class Gateway:
             await clock.sleep(delay)
 
     async def _prune_daily(self) -> None:
-        """Remove what has been over for `keep_days`, and what `[retention]` no longer keeps, once a day."""
+        """Once a day, remove messages that have been over for `keep_days`, and what `[retention]` no longer keeps."""
         record, keep = self.agent.record, self.settings.keep_days * _DAY_S
         clock = record.clock
         while True:

@@ -1,1 +1,1 @@
-"""What happens in turns, for those who listen: listeners, the relay between processes, metrics."""
+"""The events of turns: listeners, the relay between processes, metrics."""

@@ -1,4 +1,4 @@
-"""Who hears what happens in turns: whoever listens in this process, and the gateway that a worker reports to."""
+"""Passes the events of turns to listeners in this process, and to the gateway that a worker reports to."""
 
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
@@ -12,13 +12,13 @@ from denizen.worlds.chat.events.relay import Audience, Reporter, SideChannel, Tu
 from denizen.worlds.chat.ledger.database import Database
 
 OnEvent = Callable[[str, RunEvent], None]
-"""Hears the events of all turns; the first argument is the session's key."""
+"""Gets the events of all turns, each with its session's key."""
 
 
 class Listeners:
-    """Those `of_all` turns hear all events.
+    """The listeners of turns; those `of_all` get all events.
 
-    By the `side` channel a gateway hears those of workers' turns, too, if there may be workers.
+    A gateway also gets those of workers' turns, by the `side` channel, if there may be workers.
     """
 
     def __init__(self, side: SideChannel | None, database: Database, metrics: Metrics, clock: Clock) -> None:
@@ -32,26 +32,26 @@ class Listeners:
         self._reporter: Reporter | None = None
 
     def hear_workers(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """In a gateway: hear the turns of workers; what is to run for that, until it is cancelled."""
+        """For a gateway: the coroutines that receive the events of workers until they are cancelled."""
         if not self._side:
             return []
         self._audience = Audience(self._side, self._database, self._tell_here, self._metrics, self._clock)
         return [self._audience.run]
 
     def report(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
-        """In a worker: report to the gateway; what is to run for that, until it is cancelled."""
+        """For a worker: the coroutines that report to the gateway until they are cancelled."""
         if not self._side:
             return []
         self._reporter = Reporter(self._side, self._database, self._metrics, self._clock)
-        return [self._reporter.run]
+        return [self._reporter.send_events, self._reporter.send_counts]
 
     def listening(self) -> AbstractAsyncContextManager[None]:
-        """Hear the events of workers' turns, too, for as long as the block runs."""
+        """Receive the events of workers' turns, too, for as long as the block runs."""
         return self._audience.listening() if self._audience else nullcontext()
 
     @contextmanager
     def hearing(self, message: InboundMessage, listener: Callable[[TurnEvent], None]) -> Generator[None]:
-        """Have the events of a message's turn heard for as long as the block runs."""
+        """Pass the events of a message's turn to `listener` for as long as the block runs."""
         listeners = self._of_message.setdefault(message.id, [])
         listeners.append(listener)
         try:
@@ -67,18 +67,18 @@ class Listeners:
         return here or (self._reporter is not None and self._reporter.is_heard)
 
     def tell(self, event: TurnEvent) -> None:
-        """Tell whoever listens, here or where this worker reports to."""
+        """Pass an event to the listeners, here and at the gateway."""
         self._tell_here(event)
         if self._reporter:
             self._reporter.add(event)
 
     async def flush(self) -> None:
-        """Return when the gateway has all that this worker told, ahead of what is written from now on."""
+        """Return once the gateway has all events of this worker, ahead of its later writes."""
         if self._reporter:
             await self._reporter.flush()
 
     async def close(self) -> None:
-        """Give the gateway what this worker counted, once its turns have ended."""
+        """Send this worker's last counts to the gateway, once its turns have ended."""
         if self._reporter:
             await self._reporter.flush_counts()
 

@@ -1,4 +1,4 @@
-"""What is counted of turns, messages and requests."""
+"""Counters and histograms of turns, messages and requests."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -8,13 +8,13 @@ from denizen.events import Done, LlmEnd, LlmStart, RunEvent, ToolEnd
 from denizen.runtime.clock import Clock
 
 BUCKET_BOUNDS_S = (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, float("inf"))
-"""Seconds up to which a histogram counts together."""
+"""The upper bounds of a histogram's buckets, in seconds."""
 Count = tuple[str, str, float]
-"""Of what, with which labels, how much."""
+"""A name, its labels, and a value."""
 
 
 class Metrics:
-    """Counts what happens in this process, from its start on; `counts` are by name and labels."""
+    """The counts of this process since it started, by name and labels."""
 
     def __init__(self, clock: Clock) -> None:
         self.counts = defaultdict[tuple[str, str], float](int)
@@ -22,11 +22,11 @@ class Metrics:
         self._began: dict[str, float] = {}
 
     def count(self, name: str, value: float = 1, /, **labels: str) -> None:
-        """Count so much more."""
+        """Add to a counter."""
         self.counts[name, labelled(labels)] += value
 
     def observe(self, name: str, since: float, **labels: str) -> None:
-        """Count in a histogram what began at that time of the clock's stopwatch, and ends now."""
+        """Add the time since `since`, by the clock's stopwatch, to a histogram."""
         seconds = self._clock.monotonic() - since
         for bound, bucket in _buckets(name, labelled(labels)):
             self.counts[bucket] += seconds <= bound
@@ -34,7 +34,7 @@ class Metrics:
         self.count(f"{name}_count", 1, **labels)
 
     def add(self, session_key: str, event: RunEvent) -> None:
-        """Count an event; no name or content of any session is kept."""
+        """Count an event. No session's name or content is kept."""
         match event:
             case LlmStart():
                 self._began.setdefault(session_key, self._clock.monotonic())
@@ -52,20 +52,20 @@ class Metrics:
                     self.observe("denizen_turn_seconds", began)
 
     def take(self) -> list[Count]:
-        """What was counted since the last call: it is another's to keep."""
+        """Remove and return the counts since the last call."""
         taken = [(*of, value) for of, value in self.counts.items()]
         self.counts.clear()
         return taken
 
     def add_counts(self, counts: Iterable[Count]) -> None:
-        """Add what was counted elsewhere."""
+        """Add the counts of another process."""
         for name, labels, value in counts:
             self.counts[name, labels] += value
 
 
 @cache
 def _buckets(name: str, labels: str) -> list[tuple[float, tuple[str, str]]]:
-    """What a histogram counts up to each bound, as `Metrics.counts` names it: made once, as each request needs all."""
+    """The names of a histogram's buckets in `Metrics.counts`, by bound; cached, because each request needs all."""
     others = f"{labels[1:-1]}," if labels else ""
     names = (*(f"{bound:g}" for bound in BUCKET_BOUNDS_S[:-1]), "+Inf")
     return [

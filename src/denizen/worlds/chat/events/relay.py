@@ -19,17 +19,17 @@ from denizen.worlds.chat.events.metrics import Count, Metrics
 from denizen.worlds.chat.ledger.database import Database, WorkerTiming
 
 LISTENING, REPORTS = "listening", "reports"
-"""The subjects: that somebody listens, for all processes; and what workers report, for the gateway."""
+"""Subjects: the gateway announces to all processes that somebody listens; workers report to the gateway."""
 BATCH_S = 0.05
 """Seconds for which a worker gathers events, before it sends them together."""
 MAX_PIECE_BYTES = 7_900
-"""Bytes of a piece of a report: a server takes less than 8,000, with what is said before it."""
+"""Bytes of a piece of a report: a notification has less than 8,000, with its prefix."""
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 _log = logging.getLogger(__name__)
 
 
 class SideChannel(NamedTuple):
-    """`tell` sends so many notifications on a subject, in this order and with no other's in between."""
+    """Sends notifications to other processes: `tell` takes a subject and texts, which arrive together and in order."""
 
     tell: Callable[[str, Sequence[str]], Awaitable[None]]
     timing: WorkerTiming
@@ -65,7 +65,7 @@ class _Report(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reporter:
-    """In a worker: sends the events of its turns to the gateway while somebody listens there, and what it counted."""
+    """In a worker: sends its counts to the gateway and, while somebody listens there, the events of its turns."""
 
     def __init__(self, side: SideChannel, database: Database, metrics: Metrics, clock: Clock) -> None:
         self._side = side
@@ -83,7 +83,7 @@ class Reporter:
         return self._clock.monotonic() < self._until
 
     def add(self, event: TurnEvent) -> None:
-        """Have an event sent soon, if somebody listens."""
+        """Send an event soon, if somebody listens."""
         if not self.is_heard:
             return
         if self._gathered and (both := self._gathered[-1].joined(event)):
@@ -92,32 +92,28 @@ class Reporter:
             self._gathered.append(event)
         self._news.set()
 
-    async def run(self) -> None:
-        """Send until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._send_events())
-            tasks.create_task(self._send_counts())
-
     async def flush(self) -> None:
-        """Send what is gathered: on return the gateway hears it before anything that is written from now on."""
+        """Send the gathered events; the gateway gets them before anything that is written later."""
         async with self._sending:
             if gathered := self._gathered:
                 self._gathered = []
                 await self._send(_Report(events=[raw for raw in map(_encoded, gathered) if raw]))
 
     async def flush_counts(self) -> None:
-        """Send what was counted; where that fails, it is sent the next time."""
+        """Send the counts; after a failure, they are sent the next time."""
         if (counts := self._metrics.take()) and not await self._send(_Report(counts=counts)):
             self._metrics.add_counts(counts)
 
-    async def _send_events(self) -> None:
+    async def send_events(self) -> None:
+        """Send the events soon after they happen, until cancelled."""
         while True:
             await self._news.wait()
             await self._clock.sleep(BATCH_S)
             self._news.clear()
             await self.flush()
 
-    async def _send_counts(self) -> None:
+    async def send_counts(self) -> None:
+        """Send the counts with each heartbeat, until cancelled."""
         while True:
             await self._clock.sleep(self._side.timing.heartbeat)
             await self.flush_counts()
@@ -126,7 +122,7 @@ class Reporter:
         pieces = [*_split(_ENCODER.encode(report), MAX_PIECE_BYTES)]
         try:
             await self._side.tell(REPORTS, [f"{at}/{len(pieces)} {piece}" for at, piece in enumerate(pieces, 1)])
-        except DenizenError:  # whoever writes to the database says so
+        except DenizenError:  # reported by the writers
             return False
         return True
 
@@ -136,7 +132,7 @@ class Reporter:
 
 
 class Audience:
-    """In the gateway: has workers report while somebody listens, and hears their events and what they counted."""
+    """In the gateway: asks workers for events while somebody listens, and receives their events and counts."""
 
     def __init__(
         self,
@@ -175,12 +171,12 @@ class Audience:
     async def _announce(self) -> None:
         if self._clock.monotonic() - self._announced < self._side.timing.heartbeat:
             return
-        with suppress(DenizenError):  # it is said again soon
+        with suppress(DenizenError):  # announced again soon
             await self._side.tell(LISTENING, [f"{self._side.timing.stalled:g}"])
             self._announced = self._clock.monotonic()
 
     def _hear(self, said: str) -> None:
-        """Take in a piece of a report: those of one come together, but for those that are lost."""
+        """Receive a piece of a report. Its pieces arrive together, except for lost ones."""
         if not said:
             return
         place, _, piece = said.partition(" ")
@@ -194,7 +190,7 @@ class Audience:
             report = msgspec.json.decode("".join(self._pieces), type=_Report)
             events = [msgspec.json.decode(raw, type=TurnEvent) for raw in report.events]
         except msgspec.DecodeError as error:
-            _log.warning("What a worker reports can't be read; are they of one version? %s", error)
+            _log.warning("A worker's report can't be read; do gateway and worker have the same version? %s", error)
             return
         for event in events:
             self._on_event(event)
@@ -204,12 +200,12 @@ class Audience:
 def _encoded(event: TurnEvent) -> msgspec.Raw | None:
     try:
         return msgspec.Raw(_ENCODER.encode(event))
-    except (TypeError, ValueError, RecursionError):  # half a character: who listens finds it missing
+    except (TypeError, ValueError, RecursionError):  # half a character: listeners notice that it is missing
         return None
 
 
 def _split(data: bytes, most: int) -> Iterator[str]:
-    """Text in pieces of so many bytes at most."""
+    """Text in pieces of at most `most` bytes."""
     while data:
         end = most
         while end < len(data) and data[end] & 0xC0 == 0x80:  # in the middle of a character

@@ -100,15 +100,15 @@ class PostgresLedger:
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
         with direct.explained(ConfigError):
             direct.prepare("procrastinate", *job_tables.VERSIONS, then=job_tables.migrate)
-            direct.prepare("ledger", *_VERSIONS, then=self._refuse_beside_earlier)
+            direct.prepare("ledger", *_VERSIONS, then=self._refuse_earlier_processes)
         self._direct = DirectConnection(direct, is_gateway=sole)
         with ExitStack() as opened, self._server.explained(ConfigError):
             opened.callback(self._direct.close)
             self._db = self._connect()
             opened.pop_all()
 
-    def _refuse_beside_earlier(self, db: psycopg.Connection[tuple[Any, ...]], version: int) -> None:
-        """Leave the tables as they are while a process of an earlier version, which writes them its own way, runs."""
+    def _refuse_earlier_processes(self, db: psycopg.Connection[tuple[Any, ...]], version: int) -> None:
+        """Raises ConfigError while a process of an earlier version, which writes the tables differently, is running."""
         if version in (0, len(_VERSIONS)):
             return
         beating = db.execute(

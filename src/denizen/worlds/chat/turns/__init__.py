@@ -1,1 +1,1 @@
-"""One message, one turn: the queue, the runner, and what a turn may ask for."""
+"""One message, one turn: intake, queue, runner, commands, subagents and summaries."""

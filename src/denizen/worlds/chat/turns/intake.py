@@ -1,4 +1,4 @@
-"""Takes messages in: obeys commands, reads answers to questions, and queues everything else."""
+"""Accepts messages: carries out commands, reads answers to questions, and queues everything else."""
 
 import hashlib
 import logging
@@ -46,7 +46,7 @@ class Intake:
         message = _with_bounded_ids(message)
         if message.channel == ledger.SYSTEM:
             return await self._queue.put(message)
-        if (new := await self._obey(message)) is not None:
+        if (new := await self._accept_command(message)) is not None:
             return new
         message = msgspec.structs.replace(message, content=without_escape(message.content))
         self._last_chat.remember(message)
@@ -56,7 +56,7 @@ class Intake:
             await self._report_question(message)
         return bool(accepted)
 
-    async def _obey(self, message: InboundMessage) -> bool | None:
+    async def _accept_command(self, message: InboundMessage) -> bool | None:
         """Accept a command, or an answer to a question; None: the message is neither."""
         name, words = split_command(message.content)
         if name == "stop":
@@ -86,16 +86,16 @@ class Intake:
         *,
         subagents: bool = False,
     ) -> bool | None:
-        """Accept a message that controls a turn; None: `read` made nothing of it, and it wasn't accepted."""
+        """Accept a message that controls a turn; None, and nothing is accepted, if `read` finds no meaning in it."""
 
-        def obey(db: LedgerConnection) -> bool | None:
+        def put_command(db: LedgerConnection) -> bool | None:
             reading = read(db)
             if reading is None:
                 return None
             key = reading.session_key or message.session_key
             return outbound.put_command(db, message, key, reading.control, reading.reply, subagents=subagents)
 
-        new = await self._database.run(obey, message.session_key)
+        new = await self._database.run(put_command, message.session_key)
         if new is not None:
             self._database.ring()
             self._outbox.added(message)

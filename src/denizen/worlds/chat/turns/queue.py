@@ -37,7 +37,7 @@ MAX_DEATHS = 25
 """How often the process may die over a message before it is given up."""
 MAX_RETRY_WAIT_S = 3600.0
 HELD_RETRY_S = 5.0
-"""Seconds before a message is tried again if its session is open elsewhere, or can't be written now."""
+"""Seconds before a retry if the session is open elsewhere, or can't be written now."""
 _log = logging.getLogger(__name__)
 
 
@@ -66,7 +66,7 @@ class LedgerTurn:
         await self._has_arrived.wait()
 
     def heard_before(self, message_ids: Collection[str]) -> None:
-        """Count these messages as heard: an earlier attempt heard them, and died before that was written."""
+        """Count these messages as read: an earlier attempt read them, and died before that was recorded."""
         self.heard += [each for each in self._arrived if each.message and _message_id(each.control) in message_ids]
 
     def arrive(self, control: ArrivedControl) -> None:
@@ -119,25 +119,25 @@ class LedgerQueue:
         return bool(await self.accept(message))
 
     async def accept(self, message: InboundMessage, *, waits: bool = False) -> Accepted:
-        """Accept a message, and say what became of it.
+        """Accept a message; whether its turn is next or it waits.
 
-        One that `waits` gets a turn of its own, however its channel's are heard while the session is busy.
+        With `waits` it gets its own turn, even if its channel's messages go to a running turn.
         """
         how = "queue" if waits else self._when_busy.get(message.channel, "queue")
-        self._database.ring()  # who serves looks right after this is put, in the same transaction if it can
+        self._database.ring()  # whoever serves claims it right after, in the same transaction if possible
         accepted = await self._database.run(partial(ledger.put, message=message, when_busy=how), message.session_key)
         if how != "queue":
-            self._database.ring()  # a turn that runs may hear it: who has no room for another one has looked too early
+            self._database.ring()  # a running turn may read it: a full queue has looked too early
         return accepted
 
     async def say(self, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
-        """Accept a message that the session's open turn is to hear; False: there is none, and nothing is accepted."""
+        """Accept a message for the session's open turn; False, and nothing is accepted, if there is none."""
         accepted = await self._database.run(partial(ledger.say, message=message, control=control), message.session_key)
         self._database.ring()
         return accepted
 
     async def control(self, session_key: str, control: Control) -> bool:
-        """Hand a control to the session's turn; False: there is none."""
+        """Pass a control to the session's turn; False if there is none."""
         found = await self._database.run(partial(ledger.control, session_key=session_key, given=control), session_key)
         self._database.ring()
         return found
@@ -146,7 +146,7 @@ class LedgerQueue:
         """Begin no more turns, and wait for the end of those that run."""
         self._draining = True
         if self._worker:
-            with suppress(LedgerError):  # who hears of it rings again, too
+            with suppress(LedgerError):  # whoever takes over rings again, too
                 await self._worker.stop_claiming()
         await self._idle.wait()
 
@@ -217,7 +217,7 @@ class LedgerQueue:
             await worker.stop_claiming()
             await self._database.run(partial(ledger.release, worker=worker.id, heard=heard))
         except LedgerError as error:
-            _log.error("%s The turns that ran here go on once this worker counts as dead.", error)
+            _log.error("%s The turns that ran here continue once this worker counts as dead.", error)
 
     async def _run(self, turn: LedgerTurn, handler: TurnHandler) -> None:
         claim, message, heard = turn.claim, turn.message, turn.heard
@@ -238,11 +238,11 @@ class LedgerQueue:
         else:
             try:
                 await self._end(turn, outcome)
-            except LedgerRefused as error:  # what it sends isn't taken
+            except LedgerRefused as error:  # the database refuses its reply
                 await self._fail(turn, error)
 
     async def _end(self, turn: LedgerTurn, outcome: OutboundMessage | InboundMessage | Parked | None) -> None:
-        """Write what a turn came to."""
+        """Write the outcome of a turn."""
         claim, message, heard = turn.claim, turn.message, turn.heard
         if isinstance(outcome, Parked):
             parked = outcome if isinstance(outcome, ParkedTurn) else ParkedTurn()
@@ -253,7 +253,7 @@ class LedgerQueue:
         await self._settle(message, end, _also(outcome, heard), over="done")
 
     async def _fail(self, turn: LedgerTurn, error: Exception) -> None:
-        """Have a message tried again later, or give it up."""
+        """Retry a message later, or give it up."""
         claim, message, heard = turn.claim, turn.message, turn.heard
         why, failures = whole_characters(self._explain(error)), claim.failures + 1
         is_final = isinstance(error, ModelError) and error.refuses_content
@@ -303,7 +303,7 @@ class LedgerQueue:
 
 
 def _also(reply: Sent, heard: Sequence[ArrivedControl]) -> Sent:
-    """A reply, marked as the answer to the messages that its turn heard, too."""
+    """A reply, marked as the answer to the messages that its turn read, too."""
     if not isinstance(reply, OutboundMessage):
         return reply
     also = [_message_id(said.control) for said in heard if said.message]

@@ -78,12 +78,12 @@ class TurnRunner:
         return self._agent.record.redact(text)
 
     async def run(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
-        """Run the turn of a message, and return what to write: a reply, a subagent's report, or a question."""
+        """Run the turn of a message; its reply, a subagent's report, or a question."""
         try:
             async with self._opened(turn.message.session_key) as session:
                 return await _while_held(session, self._run(turn, session))
         finally:
-            await self._listeners.flush()  # listeners hear all of a turn before they hear that it is over
+            await self._listeners.flush()  # listeners get all events of a turn before its end
 
     async def _run(self, turn: QueuedTurn, session: Session) -> OutboundMessage | InboundMessage | Parked | None:
         message = turn.message
@@ -230,7 +230,7 @@ class TurnRunner:
 
 
 async def _while_held(session: Session, turn: Coroutine[Any, Any, _T]) -> _T:
-    """What a turn returns. Cancels it, and so ends its commands, once the session is lost to another worker."""
+    """The result of a turn, which is cancelled, with its commands, if the session is lost to another worker."""
     async with first_completed(turn, session.lost()) as (running, _):
         if running.done():
             return running.result()
@@ -277,7 +277,7 @@ async def _keep(session: Session, message: InboundMessage) -> None:
 
 
 def _reply(message: InboundMessage, result: RunResult) -> OutboundMessage | None:
-    """What a turn sends, if anything: a beat may have nothing to say, and the `message` tool may have said it."""
+    """The reply that a turn sends. A heartbeat may have none, and the `message` tool may have sent it already."""
     is_answered = has_answered(result)
     if BEAT in message.metadata and not is_answered:
         return reply_of(message, result)

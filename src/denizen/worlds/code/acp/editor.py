@@ -50,7 +50,7 @@ Update = (
 )
 
 MAX_OUTPUT_CHARS = 4000
-"""Characters shown of what a running call printed: the last ones."""
+"""The last characters of a running call's output, which are shown."""
 
 MAX_TITLE_CHARS = 80
 """Characters."""
@@ -153,7 +153,7 @@ class EditorIO(NoControls):
     async def run_command(
         self, call_id: str, command: Sandboxed, folder: Path, *, seconds: float, take: Callable[[bytes], None]
     ) -> int | None:
-        """Run the command of a call in a terminal of the editor, or without one where the editor can't."""
+        """Run the command of a call in a terminal of the editor, or without one if the editor can't."""
         if self._opened.has_terminals:
             show = partial(self._show_terminal, call_id)
             try:
@@ -267,7 +267,7 @@ class Updates:
         return self._call(call)
 
     def in_terminal(self, call_id: str, terminal_id: str, found: str) -> schema.ToolCallProgress:
-        """A call whose command runs in a terminal, with what was said before and what was `found` after it."""
+        """A call whose command runs in a terminal, with earlier notes, and the findings of checks after it."""
         notes = [_block(text) for text in (self._printed.get(call_id, ""), found) if text]
         content = self._in_terminal[call_id] = [*notes, tool_terminal_ref(terminal_id)]
         return acp.update_tool_call(call_id, content=content)

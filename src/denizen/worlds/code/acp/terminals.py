@@ -1,4 +1,4 @@
-"""Terminals of the editor: commands run where the person watches them, in the same sandbox as elsewhere."""
+"""Runs commands in terminals of the editor, where the person sees them, in the same sandbox as elsewhere."""
 
 import asyncio
 import fcntl
@@ -21,7 +21,7 @@ from denizen.runtime.cancellation import run_to_completion
 from denizen.worlds.code.acp import supervisor
 
 TIMEOUT_S = 10.0
-"""For the editor to make a terminal, and to end a command and hand over its output."""
+"""For the editor to open a terminal, and to end a command and return its output."""
 
 MAX_OUTPUT_BYTES = 1_000_000
 """The editor keeps the end of a longer output."""
@@ -29,7 +29,7 @@ MAX_OUTPUT_BYTES = 1_000_000
 MAX_TITLE_CHARS = 80
 
 _FAILURES = (acp.RequestError, OSError, ValueError)
-"""The editor refuses, is gone, or its answer is malformed."""
+"""The editor refuses, has gone, or answers in a malformed way."""
 
 
 class TerminalUnavailableError(Exception):
@@ -53,10 +53,10 @@ class Terminals:
         take: Callable[[bytes], None],
         show: Callable[[str, str], Awaitable[None]],
     ) -> int | None:
-        """Run a command as `denizen.tools.programs.process.run` does; `take` gets its output when it is over.
+        """Run a command as `denizen.tools.programs.process.run` does; `take` gets its output at the end.
 
-        `show` gets the id of the terminal, and again with what was found after the command. Raises
-        TerminalUnavailableError for a command that may be run elsewhere.
+        `show` gets the id of the terminal and, after the command, the findings of its checks. Raises
+        TerminalUnavailableError if the command hasn't begun and can be run elsewhere.
         """
         try:
             file = CommandFile(self._home / "terminals", command, folder)
@@ -111,7 +111,7 @@ class Terminals:
         return created.terminal_id
 
     async def _close(self, terminal_id: str, *, exited: bool) -> bytes:
-        """End what runs there, and give the terminal back; its output."""
+        """End the command and release the terminal; its output."""
         output = b""
         with suppress(*_FAILURES):
             async with asyncio.timeout(TIMEOUT_S):
@@ -158,7 +158,7 @@ class CommandFile:
 
 
 def _status(exited: WaitForTerminalExitResponse) -> int:
-    """As Python has it: below 0, the signal that ended the command."""
+    """The exit status as Python reports it: below 0, the signal that ended the command."""
     if exited.exit_code is not None:
         return exited.exit_code
     name = (exited.signal or "").upper().removeprefix("SIG")
