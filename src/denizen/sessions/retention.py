@@ -1,7 +1,7 @@
 """Deletes sessions and sums that are older than `[retention]` allows, in small batches."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from typing import NamedTuple
 
 from denizen.config.settings import RetentionSettings
@@ -16,6 +16,10 @@ _PAUSE_S = 0.1
 _DAY_S = 86_400.0
 
 
+OpenSessions = Callable[[], Awaitable[Collection[str]]]
+"""The keys of sessions with a message that isn't answered yet."""
+
+
 class Pruned(NamedTuple):
     """The numbers of deleted sessions and of deleted sums of spending."""
 
@@ -23,14 +27,20 @@ class Pruned(NamedTuple):
     sums: int
 
 
-async def prune(store: SessionStore, sums: Sums | None, settings: RetentionSettings, clock: Clock) -> Pruned:
+async def prune(
+    store: SessionStore,
+    sums: Sums | None,
+    settings: RetentionSettings,
+    clock: Clock,
+    open_sessions: OpenSessions | None = None,
+) -> Pruned:
     """Delete what `settings` no longer keep, except for sessions that are open or wait for an answer.
 
     Raises DenizenError if the disk or the database fails.
     """
     sessions = sums_deleted = 0
     now = clock.now().timestamp()
-    async for info, unused_since in _candidates(store, settings, now, clock):
+    async for info, unused_since in _candidates(store, settings, now, clock, open_sessions):
         try:
             await store.remove(info.key, unused_since=unused_since)
             sessions += 1
@@ -44,7 +54,7 @@ async def prune(store: SessionStore, sums: Sums | None, settings: RetentionSetti
 
 
 async def _candidates(
-    store: SessionStore, settings: RetentionSettings, now: float, clock: Clock
+    store: SessionStore, settings: RetentionSettings, now: float, clock: Clock, open_sessions: OpenSessions | None
 ) -> AsyncGenerator[tuple[SessionInfo, float]]:
     """The sessions to delete, each with the time after which it must not have been used."""
     never = float("-inf")
@@ -52,10 +62,13 @@ async def _candidates(
     empty_before = now - settings.empty_session_days * _DAY_S if settings.empty_session_days else never
     before = max(said_before, empty_before)
     while before > never and (page := await store.page(_BATCH, before)):
+        unanswered = await open_sessions() if open_sessions else ()
         for info in page:
+            if info.stop_reason == "parked" or info.key in unanswered:
+                continue
             is_empty = not (info.title or info.stop_reason or info.earlier)
             limit = max(said_before, empty_before) if is_empty else said_before
-            if info.stop_reason != "parked" and max(info.used, info.updated) < limit:
+            if max(info.used, info.updated) < limit:
                 yield info, limit
         before = page[-1].used
         await clock.sleep(_PAUSE_S)

@@ -57,6 +57,24 @@ async def test_sessions_that_nobody_used_for_so_long_are_deleted_each_day(serve:
                 await clock.sleep(86_400.0)
 
 
+async def test_session_with_a_message_that_waits_for_its_turn_is_not_deleted(serve: Serve) -> None:
+    clock, held = FakeClock(), Held("late")
+    async with serve("first", held, "second", clock=clock, config={"retention": {"session_days": 2}}, turns=1) as scene:
+        store = scene.gateway.agent.record.store
+        await (await store.open("old")).close()
+        await scene.say("Is it there?", "ben")
+        await scene.replies(1, "ben")
+        await scene.say("Wait.")
+        await held.begun.wait()
+        await scene.say("And now?", "ben")
+        async with asyncio.timeout(PATIENCE):
+            while "old" in str(await store.list()):
+                await clock.sleep(86_400.0)
+        held.go.set()
+        assert await scene.contents(2, "ben") == ["first", "second"]
+        assert "Is it there?" in str(scene.model.requests[-1])
+
+
 async def test_a_turn_is_synced_before_its_message_is_over(serve: Serve, tmp_path: Path) -> None:
     store = JsonlStore(tmp_path, clock=FakeClock(), synced=ACKNOWLEDGED_ELSEWHERE)
     with disk_calls() as calls:

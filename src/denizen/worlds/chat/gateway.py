@@ -142,11 +142,11 @@ class Gateway:
     async def _prune_daily(self) -> None:
         """Once a day, remove messages that have been over for `keep_days`, and what `[retention]` no longer keeps."""
         record, keep = self.agent.record, self.settings.keep_days * _DAY_S
-        clock = record.clock
+        clock, open_sessions = record.clock, partial(self.database.find, ledger.open_sessions)
         while True:
             await self.database.prune(keep)
             try:
-                pruned = await prune(record.store, self._sums, self.agent.config.retention, clock)
+                pruned = await prune(record.store, self._sums, self.agent.config.retention, clock, open_sessions)
                 if any(pruned):
                     _log.info("Retention: deleted %d sessions and %d sums of what was spent", *pruned)
             except DenizenError as error:

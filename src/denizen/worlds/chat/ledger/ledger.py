@@ -274,6 +274,12 @@ def open_counts(db: LedgerConnection) -> dict[str, dict[str, int]]:
     return {"inbox": dict(inbox), "outbox": dict(outbox)}
 
 
+def open_sessions(db: LedgerConnection) -> set[str]:
+    """The sessions with a message that isn't over."""
+    found = db.execute("SELECT session_key FROM inbox WHERE state IN ('ready', 'running', 'parked')")
+    return {key for (key,) in found.fetchall()}
+
+
 def latest(db: LedgerConnection, session_key: str) -> InboundMessage | None:
     """The session's latest message from a chat."""
     row = db.execute(
