@@ -236,6 +236,7 @@ async def test_list_shows_pages(denizen: Run, environ: dict[str, str]) -> None:
     assert [line.split()[0] for line in second.out.splitlines()] == ["name", "c", "b"]
     assert names(denizen("sessions", "list", "--json", "--before", command[-1]).out) == [*"cba"]
     assert denizen("sessions", "list", "--before", "2020-01-01").out == ""
+    assert names(denizen("sessions", "list", "--json", "--limit", "9" * 20).out) == [*"edcba"]
     ran = denizen("sessions", "list", "--before", "yesterday")
     assert (ran.status, "'yesterday' isn't a date" in ran.err) == (2, True)
 

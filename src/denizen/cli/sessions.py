@@ -66,8 +66,8 @@ def sessions() -> None:
 @click.option("--before", metavar="TIME", help="Those last used before a date, or a time as the last page shows it.")
 def list_sessions(as_json: bool, limit: int | None, before: str | None) -> None:
     """List sessions, the latest first."""
-    if limit is None:
-        limit = _TERMINAL_LIMIT if is_interactive() and not as_json else _ALL_SESSIONS
+    usual = _TERMINAL_LIMIT if is_interactive() and not as_json else _ALL_SESSIONS
+    limit = min(limit or usual, _ALL_SESSIONS)
     until = math.inf
     if before:
         try:
