@@ -62,7 +62,7 @@ def start(home: Path, postgres_url: str) -> Start:
         model, clock, stop, sent = Halting(script), SystemClock(), asyncio.Event(), 0
         async with open_backends(loaded, clock, Redactor(), is_gateway=role == "gateway", timing=QUICK) as shared:
             assert shared.side
-            notify = shared.side.tell
+            notify = shared.side.send
 
             async def tell(subject: str, words: Sequence[str]) -> None:
                 nonlocal sent
@@ -151,7 +151,7 @@ async def taken_over(start: Start, client: openai.AsyncOpenAI, then: str) -> lis
         pieces = streamed(client)
         first = await anext(pieces)
         async with start("worker", then) as other:
-            while not other.gateway.listeners.hear(message("?")):
+            while not other.gateway.listeners.has_listener(message("?")):
                 await other.gateway.database.run(lambda _: None)
             await stack.aclose()
             halting(other).go.set()

@@ -35,7 +35,7 @@ class Listeners:
         """For a gateway: the coroutines that receive the events of workers until they are cancelled."""
         if not self._side:
             return []
-        self._audience = Audience(self._side, self._database, self._tell_here, self._metrics, self._clock)
+        self._audience = Audience(self._side, self._database, self._publish_here, self._metrics, self._clock)
         return [self._audience.run]
 
     def report(self) -> Sequence[Callable[[], Coroutine[Any, Any, None]]]:
@@ -50,7 +50,7 @@ class Listeners:
         return self._audience.listening() if self._audience else nullcontext()
 
     @contextmanager
-    def hearing(self, message: InboundMessage, listener: Callable[[TurnEvent], None]) -> Generator[None]:
+    def subscribed(self, message: InboundMessage, listener: Callable[[TurnEvent], None]) -> Generator[None]:
         """Pass the events of a message's turn to `listener` for as long as the block runs."""
         listeners = self._of_message.setdefault(message.id, [])
         listeners.append(listener)
@@ -61,14 +61,14 @@ class Listeners:
             if not listeners:
                 del self._of_message[message.id]
 
-    def hear(self, message: InboundMessage) -> bool:
+    def has_listener(self, message: InboundMessage) -> bool:
         """Whether somebody listens to a message's turn, here or where this worker reports to."""
-        here = bool(self.of_all) or message.id in self._of_message
-        return here or (self._reporter is not None and self._reporter.is_heard)
+        is_heard_here = bool(self.of_all) or message.id in self._of_message
+        return is_heard_here or (self._reporter is not None and self._reporter.is_heard)
 
-    def tell(self, event: TurnEvent) -> None:
+    def publish(self, event: TurnEvent) -> None:
         """Pass an event to the listeners, here and at the gateway."""
-        self._tell_here(event)
+        self._publish_here(event)
         if self._reporter:
             self._reporter.add(event)
 
@@ -82,7 +82,7 @@ class Listeners:
         if self._reporter:
             await self._reporter.flush_counts()
 
-    def _tell_here(self, event: TurnEvent) -> None:
+    def _publish_here(self, event: TurnEvent) -> None:
         for listener in self.of_all:
             listener(event.session_key, event.event)
         for listener in self._of_message.get(event.message_id, ()):

@@ -29,9 +29,9 @@ _log = logging.getLogger(__name__)
 
 
 class SideChannel(NamedTuple):
-    """Sends notifications to other processes: `tell` takes a subject and texts, which arrive together and in order."""
+    """Sends notifications to other processes: `send` takes a subject and texts, which arrive together and in order."""
 
-    tell: Callable[[str, Sequence[str]], Awaitable[None]]
+    send: Callable[[str, Sequence[str]], Awaitable[None]]
     timing: WorkerTiming
 
 
@@ -121,7 +121,7 @@ class Reporter:
     async def _send(self, report: _Report) -> bool:
         pieces = [*_split(_ENCODER.encode(report), MAX_PIECE_BYTES)]
         try:
-            await self._side.tell(REPORTS, [f"{at}/{len(pieces)} {piece}" for at, piece in enumerate(pieces, 1)])
+            await self._side.send(REPORTS, [f"{at}/{len(pieces)} {piece}" for at, piece in enumerate(pieces, 1)])
         except DenizenError:  # reported by the writers
             return False
         return True
@@ -172,7 +172,7 @@ class Audience:
         if self._clock.monotonic() - self._announced < self._side.timing.heartbeat:
             return
         with suppress(DenizenError):  # announced again soon
-            await self._side.tell(LISTENING, [f"{self._side.timing.stalled:g}"])
+            await self._side.send(LISTENING, [f"{self._side.timing.stalled:g}"])
             self._announced = self._clock.monotonic()
 
     def _hear(self, said: str) -> None:

@@ -6,7 +6,7 @@ from denizen.events import Done, LlmEnd, LlmStream, RunResult, TextDelta, Thinki
 from denizen.messages import AssistantMessage, ToolCall, ToolResult, UserMessage
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.conversation import AnswerPieces, ConversationRequest, FinalAnswer, Thought
-from denizen.worlds.chat.http.follow import Retold
+from denizen.worlds.chat.http.follow import Replayed
 from denizen.worlds.chat.http.requests import Refused
 from denizen.worlds.chat.http.session_turn import session_events
 from denizen.worlds.chat.http.stateless_turn import stateless_events
@@ -38,7 +38,7 @@ async def answer(gateway: Gateway, request: ConversationRequest) -> AnswerPieces
                 case Withdrawn(words):
                     thoughts[-1] = ""
                     text.withdraw(words)
-                case Retold():
+                case Replayed():
                     text.withdraw()
                 case Done(result):
                     calls = _calls_to_run(result, callable_tools)
@@ -85,7 +85,7 @@ class _StreamedText:
         return Withdrawn(self.take_surplus())
 
     def take_surplus(self) -> str:
-        """What the client has read that isn't in the text, once."""
+        """Text that the client has read and that was withdrawn since; it is returned once."""
         surplus, self._surplus = self._surplus, ""
         return surplus
 
@@ -97,7 +97,7 @@ class _StreamedText:
 
 
 def _closing_words(result: RunResult, text: str) -> str:
-    """What is to be added to the text at the end of a turn."""
+    """Text to add at the end of a turn."""
     if result.stop_reason == "parked":
         return result.error
     words = reply_text(result)

@@ -181,9 +181,9 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
     asked, gateway = await read_body(request, ChatRequest, MAX_CONVERSATION_BYTES), request.app[GATEWAY]
     given = (asked.tools or []) if calls_allowed(asked.tool_choice) else []
     tools = [schema(tool.function.name, tool.function.description, tool.function.parameters) for tool in given]
-    said = await asyncio.to_thread(_said, asked.messages)
+    items = await asyncio.to_thread(_conversation, asked.messages)
     output = asked.response_format.output if asked.response_format else None
-    pieces = answer(gateway, ConversationRequest.of(request, said, tools, output))
+    pieces = answer(gateway, ConversationRequest.of(request, items, tools, output))
     shared = {
         "id": f"chatcmpl-{uuid4().hex}",
         "created": int(gateway.agent.record.clock.now().timestamp()),
@@ -244,12 +244,12 @@ async def last(pieces: AnswerPieces) -> FinalAnswer:
     return found
 
 
-def _said(messages: Sequence[ChatMessage]) -> list[ConversationItem]:
-    said: list[ConversationItem] = []
+def _conversation(messages: Sequence[ChatMessage]) -> list[ConversationItem]:
+    items: list[ConversationItem] = []
     names: dict[str, str] = {}
     for message in messages:
         if message.role == "user":
-            said.append(UserMessage(parts(message.content)))
+            items.append(UserMessage(parts(message.content)))
             continue
         text = words(message.content)
         match message.role:
@@ -258,12 +258,12 @@ def _said(messages: Sequence[ChatMessage]) -> list[ConversationItem]:
                     ToolCall(c.id, c.function.name, arguments(c.function.arguments)) for c in message.tool_calls or []
                 ]
                 names |= {call.id: call.name for call in calls}
-                said.append(AssistantMessage([*([Text(text)] if text else []), *calls], MODEL))
+                items.append(AssistantMessage([*([Text(text)] if text else []), *calls], MODEL))
             case "tool":
-                said.append(ToolResult(message.tool_call_id, names.get(message.tool_call_id, ""), [Text(text)]))
+                items.append(ToolResult(message.tool_call_id, names.get(message.tool_call_id, ""), [Text(text)]))
             case _:
-                said.append(SystemEntry(text=text, by_operator=True))
-    return said
+                items.append(SystemEntry(text=text, by_operator=True))
+    return items
 
 
 def parts(content: str | Sequence[ContentPart] | None) -> list[UserPart]:

@@ -1,4 +1,4 @@
-"""What the `/v1` routes share: the conversation that a client sends, and the answer that it gets."""
+"""The types that the `/v1` routes share: a client's conversation, and the answer to it."""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -41,7 +41,7 @@ class ConversationRequest(msgspec.Struct, frozen=True, kw_only=True):
         tools: Sequence[Schema],
         output: OutputType | None = None,
     ) -> "ConversationRequest":
-        """The conversation of a request, with what its headers say."""
+        """The conversation of a request, with the values of its headers."""
         return cls(
             items=items,
             tools=tools,
@@ -76,7 +76,7 @@ AnswerPieces = AsyncGenerator[str | Thought | Withdrawn | FinalAnswer]
 
 
 def joined_parts(messages: Sequence[UserMessage]) -> list[UserPart]:
-    """The parts of several messages as one: the text, then what is attached."""
+    """The parts of several messages as one: the text, then the attachments."""
     text = "\n\n".join(each.text for each in messages)
     attached = [part for each in messages for part in each.content if not isinstance(part, Text)]
     words = [Text(text)] if text or not attached else []

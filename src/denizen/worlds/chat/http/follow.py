@@ -25,8 +25,8 @@ class FollowedTurn(NamedTuple):
     entries_before: int = 0
 
 
-class Retold:
-    """The events of a turn had gaps: all of them follow again."""
+class Replayed:
+    """Events of the turn were missing: all of them follow again."""
 
 
 class _TurnEvents:
@@ -40,7 +40,7 @@ class _TurnEvents:
         self._attempt = self._last = 0
         self._in_text = False
 
-    def hear(self, heard: TurnEvent) -> None:
+    def add(self, heard: TurnEvent) -> None:
         if heard.attempt > self._attempt and not self._in_text:
             self._attempt, self._last = heard.attempt, 0
         if (heard.attempt, heard.first) == (self._attempt, self._last + 1):
@@ -53,7 +53,7 @@ class _TurnEvents:
             self.events.put_nowait(heard.event)
 
 
-async def follow(gateway: Gateway, turn: FollowedTurn) -> AsyncGenerator[RunEvent | Retold]:
+async def follow(gateway: Gateway, turn: FollowedTurn) -> AsyncGenerator[RunEvent | Replayed]:
     """Start the turn and yield its events, over failed attempts.
 
     If events are missing, the transcript's new entries replace them. Raises HTTPException 502 for failures after the
@@ -61,7 +61,7 @@ async def follow(gateway: Gateway, turn: FollowedTurn) -> AsyncGenerator[RunEven
     """
     message, heard, over = turn.message, _TurnEvents(), None
     try:
-        with gateway.listeners.hearing(message, heard.hear):
+        with gateway.listeners.subscribed(message, heard.add):
             async with gateway.listeners.listening():
                 await turn.start()
                 over = asyncio.create_task(gateway.outbox.outcome(message, ledger.OVER | {"parked"}))
@@ -78,8 +78,8 @@ async def follow(gateway: Gateway, turn: FollowedTurn) -> AsyncGenerator[RunEven
             state, reply = over.result()
             if state == "failed":
                 raise Refused(502, reply)
-            yield Retold()
-            for event in await _retold(gateway, turn, reply, is_parked=state == "parked"):
+            yield Replayed()
+            for event in await _replayed_events(gateway, turn, reply, is_parked=state == "parked"):
                 yield event
     except DenizenError as error:
         if not over:
@@ -90,7 +90,7 @@ async def follow(gateway: Gateway, turn: FollowedTurn) -> AsyncGenerator[RunEven
             over.cancel()
 
 
-async def _retold(gateway: Gateway, turn: FollowedTurn, reply: str, *, is_parked: bool) -> list[RunEvent]:
+async def _replayed_events(gateway: Gateway, turn: FollowedTurn, reply: str, *, is_parked: bool) -> list[RunEvent]:
     """The events of a turn, from the transcript's new entries."""
     record, message = gateway.agent.record, turn.message
     entries = await record.store.read(message.session_key)

@@ -82,11 +82,11 @@ async def post_response(request: web.Request) -> web.StreamResponse:
         )
     given = (asked.tools or []) if calls_allowed(asked.tool_choice) else []
     tools = [schema(tool.name, tool.description, tool.parameters) for tool in given]
-    said = await asyncio.to_thread(_said, asked.input)
+    items = await asyncio.to_thread(_conversation, asked.input)
     if asked.instructions:
-        said.insert(0, SystemEntry(text=asked.instructions, by_operator=True))
+        items.insert(0, SystemEntry(text=asked.instructions, by_operator=True))
     output = asked.text.format.output if asked.text and asked.text.format else None
-    pieces = answer(gateway, ConversationRequest.of(request, said, tools, output))
+    pieces = answer(gateway, ConversationRequest.of(request, items, tools, output))
     response: dict[str, Any] = {
         "id": f"resp_{uuid4().hex}",
         "object": "response",
@@ -215,28 +215,28 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _said(given: str | Sequence[ResponseItem]) -> list[ConversationItem]:
+def _conversation(given: str | Sequence[ResponseItem]) -> list[ConversationItem]:
     """The conversation; calls belong to the preceding assistant message."""
-    said: list[ConversationItem] = []
+    items: list[ConversationItem] = []
     for item in [ResponseItem(content=given)] if isinstance(given, str) else given:
         match item.type, item.role:
             case "function_call", _:
                 call = ToolCall(item.call_id, item.name, arguments(item.arguments))
-                if said and isinstance(said[-1], AssistantMessage):
-                    said[-1] = AssistantMessage([*said[-1].content, call], MODEL)
+                if items and isinstance(items[-1], AssistantMessage):
+                    items[-1] = AssistantMessage([*items[-1].content, call], MODEL)
                 else:
-                    said.append(AssistantMessage([call], MODEL))
+                    items.append(AssistantMessage([call], MODEL))
             case "function_call_output", _:
-                said.append(ToolResult(item.call_id, "", [Text(words(item.output))]))
+                items.append(ToolResult(item.call_id, "", [Text(words(item.output))]))
             case "reasoning", _:
                 pass
             case _, "user":
-                said.append(UserMessage(parts(item.content)))
+                items.append(UserMessage(parts(item.content)))
             case _, "assistant":
-                said.append(AssistantMessage([Text(words(item.content))], MODEL))
+                items.append(AssistantMessage([Text(words(item.content))], MODEL))
             case _:
-                said.append(SystemEntry(text=words(item.content), by_operator=True))
-    return said
+                items.append(SystemEntry(text=words(item.content), by_operator=True))
+    return items
 
 
 ROUTES = [web.post("/v1/responses", post_response)]

@@ -1,6 +1,6 @@
-"""Answers in a session that lasts: the request's new messages become a message of its queue.
+"""Answers in a lasting session: the request's new messages become a message of its queue.
 
-What is done depends on what the session waits for, and on what the request brings after the agent's last reply:
+The outcome depends on what the session waits for, and on what the request has after the agent's last reply:
 
 | the session waits for | the request brings | then |
 |---|---|---|
@@ -32,7 +32,7 @@ from denizen.ports import Answer, Control, InboundMessage, Steer
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.conversation import SESSION_HEADER, ConversationItem, ConversationRequest, joined_parts
-from denizen.worlds.chat.http.follow import FollowedTurn, Retold, follow
+from denizen.worlds.chat.http.follow import FollowedTurn, Replayed, follow
 from denizen.worlds.chat.http.requests import Refused
 from denizen.worlds.chat.ledger import ledger, outbound, questions
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
@@ -51,7 +51,7 @@ class _Parked(NamedTuple):
     question: questions.OpenQuestion | None
 
 
-async def session_events(gateway: Gateway, request: ConversationRequest) -> AsyncGenerator[RunEvent | Retold]:
+async def session_events(gateway: Gateway, request: ConversationRequest) -> AsyncGenerator[RunEvent | Replayed]:
     """The events of the turn that answers a request."""
     if request.output:
         raise Refused(400, f"A JSON answer needs a request without {SESSION_HEADER}.")
@@ -116,7 +116,7 @@ async def _parked_turn(gateway: Gateway, session_key: str) -> _Parked | None:
 async def _question(
     gateway: Gateway, message: InboundMessage, entries: Sequence[AnyEntry]
 ) -> questions.OpenQuestion | None:
-    """The question that a message's turn waits with, wherever it was asked."""
+    """The question that a message's turn waits for, in whichever chat it was asked."""
     question = question_of(entries)
     if not question:
         return None
@@ -146,7 +146,7 @@ async def _turn_with_results(gateway: Gateway, session_key: str, call_ids: Colle
 
 
 def _new_items(items: Sequence[ConversationItem]) -> Sequence[ConversationItem]:
-    """What comes after the agent's last reply."""
+    """The items after the agent's last reply."""
     replies = [at for at, each in enumerate(items) if isinstance(each, AssistantMessage)]
     return items[replies[-1] + 1 :] if replies else items
 
@@ -187,7 +187,7 @@ def _accepted_before(db: LedgerConnection, message: InboundMessage, *, is_repeat
 
 
 def _answers(calls: Sequence[ToolCall], results: Mapping[str, ToolResult], message: InboundMessage) -> list[Control]:
-    """The results of the calls, and what the user says with them."""
+    """The results of the calls, and the user's text with them."""
     answers: list[Control] = []
     for call in calls:
         result = results.get(call.id)

@@ -32,7 +32,7 @@ async def stateless_events(gateway: Gateway, request: ConversationRequest) -> As
     store = MemoryStore(clock=record.clock, redactor=record.redactor)
     record = dataclasses.replace(record, store=store, states=SharedCache(1, 50_000))
     session = await store.open(str(SessionKey(uuid4().hex, channel="api")), profile=record.name)
-    start = await _retell(session, request.items)
+    start = await _write_conversation(session, request.items)
     events = asyncio.Queue[RunEvent | None]()
     options = TurnOptions(read_only=gateway.agent.read_only, channel="api", output=request.output)
     host = _NobodyToAsk(events.put_nowait)
@@ -58,8 +58,8 @@ async def stateless_events(gateway: Gateway, request: ConversationRequest) -> As
             await turn
 
 
-async def _retell(session: Session, items: Sequence[ConversationItem]) -> Start:
-    """Write a conversation into a session, but for its end, which begins the turn."""
+async def _write_conversation(session: Session, items: Sequence[ConversationItem]) -> Start:
+    """Write a conversation into a session, except for its end, which begins the turn."""
     results = {each.call_id: each for each in items if isinstance(each, ToolResult)}
     called = {call.id for each in items if isinstance(each, AssistantMessage) for call in each.tool_calls}
     if unknown := sorted(results.keys() - called):

@@ -92,7 +92,7 @@ class LedgerConnection(Protocol):
     def ring(self, session_key: str, due: float) -> None:
         """Wake a worker for the session's turn, after the transaction and once the turn is due."""
 
-    def tell(self, subject: str, said: str) -> None:
+    def notify(self, subject: str, text: str) -> None:
         """Notify other processes, after the transaction."""
 
 

@@ -76,7 +76,7 @@ def _insert(db: LedgerConnection, message: OutboundMessage, chat: str, state: Ou
             [message.channel, chat, message.id, to_json(message), state, message.channel, chat],
         )
         if added.fetchone():
-            db.tell("outbox", msgspec.json.encode([message.channel, chat]).decode())
+            db.notify("outbox", msgspec.json.encode([message.channel, chat]).decode())
             return True
         same = db.execute("SELECT 1 FROM outbox WHERE channel = ? AND id = ?", [message.channel, message.id])
         if same.fetchone():

@@ -145,7 +145,7 @@ class PostgresLedger:
                     if not isinstance(error, psycopg.Error):
                         self._db.execute("ROLLBACK")
                     raise
-        if statements.rung or (statements.told and not self._sole):
+        if statements.rung or (statements.notices and not self._sole):
             self._readers.submit(self._announce, statements)
 
     def _announce(self, statements: "_Statements") -> None:
@@ -156,9 +156,9 @@ class PostgresLedger:
         try:
             with self._server.explained(LedgerError):
                 self._ringer.ring(self._reading(), statements.rung)
-                if statements.told and not self._sole:  # only the gateway reads the outbox
+                if statements.notices and not self._sole:  # only the gateway reads the outbox
                     self._reading().execute(
-                        "SELECT pg_notify(%s, told) FROM unnest(%s::text[]) AS told", [NEWS, statements.told]
+                        "SELECT pg_notify(%s, notice) FROM unnest(%s::text[]) AS notice", [NEWS, statements.notices]
                     )
         except LedgerError as error:
             _log.warning("%s Some turns will begin later.", error)
@@ -194,7 +194,7 @@ class _Statements:
     def __init__(self, db: psycopg.Connection[tuple[Any, ...]]) -> None:
         self._db = db
         self.rung: list[tuple[str, float]] = []
-        self.told: list[str] = []
+        self.notices: list[str] = []
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         storable = [each.replace("\0", "�") if isinstance(each, str) else each for each in parameters]
@@ -203,8 +203,8 @@ class _Statements:
     def ring(self, session_key: str, due: float) -> None:
         self.rung.append((session_key, due))
 
-    def tell(self, subject: str, said: str) -> None:
-        self.told.append(f"{subject} {said}"[:_MAX_NEWS_CHARS])
+    def notify(self, subject: str, text: str) -> None:
+        self.notices.append(f"{subject} {text}"[:_MAX_NEWS_CHARS])
 
 
 @functools.cache

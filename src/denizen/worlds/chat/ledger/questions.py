@@ -75,7 +75,7 @@ def with_word(db: LedgerConnection, question: OutboundMessage) -> OutboundMessag
 
 def open_questions(db: LedgerConnection, channel: str, chat: str, seen: float = float("inf")) -> list[OpenQuestion]:
     """The questions to a chat that sessions are parked with; those up to number `seen` may have been shown."""
-    waiting = db.execute(  # said so, SQLite finds them by its index
+    waiting = db.execute(  # with both conditions SQLite uses its index
         "SELECT session_key, id FROM inbox WHERE state IN ('ready', 'parked') AND state = 'parked'"
     ).fetchall()
     if not waiting:
@@ -88,13 +88,13 @@ def open_questions(db: LedgerConnection, channel: str, chat: str, seen: float = 
 
 
 def asked_by(db: LedgerConnection, message: InboundMessage, call_id: str) -> list[OpenQuestion]:
-    """The question about a call that the turn of a message waits with, in whatever chat it was asked."""
+    """The question about a call that a message's turn waits for, in whichever chat it was asked."""
     rows = db.execute("SELECT message FROM outbox WHERE id = ?", [question_id(message, call_id)]).fetchall()
     return [OpenQuestion(msgspec.json.decode(text, type=OutboundMessage), shown=True) for (text,) in rows]
 
 
 def question_id(message: InboundMessage, call_id: str) -> str:
-    """The id of what a message's turn asks about a call: asked twice, it is one row."""
+    """The id of the question of a message's turn about a call; a question that is asked twice is one row."""
     return f"{message.id}:ask:{call_id}"
 
 

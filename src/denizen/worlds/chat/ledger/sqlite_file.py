@@ -111,7 +111,7 @@ class _LedgerFile(sqlite3.Connection):
     def ring(self, session_key: str, due: float) -> None:
         pass
 
-    def tell(self, subject: str, said: str) -> None:
+    def notify(self, subject: str, text: str) -> None:
         pass
 
 

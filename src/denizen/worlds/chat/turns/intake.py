@@ -116,8 +116,8 @@ class Intake:
             text, about = await self._database.read(partial(questions.waiting_text, message=message))
             if text and ReplyOptions.of(message).send_response:
                 is_direct = SessionKey.parse(message.session_key).kind == "direct"
-                told = message.id if is_direct else f"{about}:{message.sender}"
-                sent = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{told}:waits")
+                subject = message.id if is_direct else f"{about}:{message.sender}"
+                sent = OutboundMessage(message.channel, message.chat, text, message.session_key, id=f"{subject}:waits")
                 await self._outbox.put(sent)
         except LedgerError as error:  # the message itself is accepted
             _log.error("%s", error)

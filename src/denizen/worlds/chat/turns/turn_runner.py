@@ -115,7 +115,7 @@ class TurnRunner:
         """Have the agent answer the message. Raises ToolRefused for a server's prompt that isn't available."""
         message, tools = turn.message, caller.offered(turn.message)
         record = caller.with_tools(commands.record_for(self._agent, session), tools)
-        stream = self._listeners.hear(message)
+        stream = self._listeners.has_listener(message)
         host = _TurnHost(turn, self._emit, stream=stream)
         if tools and turn.attempt > 1:
             host.waiting = await caller.keep_results(session, turn.controls(), tools)
@@ -176,7 +176,7 @@ class TurnRunner:
             except SessionUnavailable:  # held by a turn that opens or closes it just now, or by another worker
                 await self._agent.record.clock.sleep(HELD_RETRY_S)
         if isinstance(entry, CompactionEntry):
-            self._listeners.tell(TurnEvent(key, "", 0, 0, 0, Compacted(entry.old_count, entry.new_count)))
+            self._listeners.publish(TurnEvent(key, "", 0, 0, 0, Compacted(entry.old_count, entry.new_count)))
 
     def _parked(self, message: InboundMessage, parked: ParkedEntry) -> ParkedTurn:
         """A turn that waits, and its question to the owner; a call that the caller runs sends nothing."""
@@ -209,7 +209,7 @@ class TurnRunner:
     def _emit(self, message: InboundMessage, heard: TurnEvent) -> None:
         event = heard.event
         self._metrics.add(message.session_key, event)
-        self._listeners.tell(heard)
+        self._listeners.publish(heard)
         if isinstance(event, Notice):
             level = logging.getLevelNamesMapping()[event.level.upper()]
             _log.log(level, "%s: %s", message.session_key, self._agent.record.redact(event.text))

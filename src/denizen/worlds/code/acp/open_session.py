@@ -84,7 +84,7 @@ class OpenSession:
         self.set_agent(self.agent)
 
     def set_mode(self, mode: str) -> None:
-        """Change the mode, at once. Raises RequestError where there is no such mode."""
+        """Change the mode, at once. Raises RequestError for an unknown mode."""
         if mode not in self._modes:
             problem = f"there is no mode {mode!r} here; available: {', '.join(self._modes)}"
             raise acp.RequestError.invalid_params({"mode": problem})

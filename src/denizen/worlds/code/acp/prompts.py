@@ -1,4 +1,4 @@
-"""What a prompt of the editor's user does: a message with images and files, or a slash command."""
+"""Runs prompts of the editor's user: a message with images and files, or a slash command."""
 
 import asyncio
 import base64
@@ -55,7 +55,7 @@ async def run_prompt(opened: OpenSession, prompt: Sequence[Any], io: TurnIO) -> 
 
 
 def _parts_of(prompt: Sequence[Any], workspace: Path) -> list[UserPart]:
-    """What the user says, in parts; to read documents takes a while. Raises RequestError for what isn't understood."""
+    """The parts of the user's message; reading documents takes a while. Raises RequestError for unknown content."""
     parts: list[UserPart] = []
     for block in prompt:
         match block.type:
@@ -93,7 +93,7 @@ def _file(media_type: str, data: bytes, path: str) -> Image | Document:
 
 
 def _path_of(uri: str, workspace: Path) -> str:
-    """A file's path as tools take it, relative to the workspace where it is in there; another URI as it is."""
+    """A file's path for tools, relative if it is in the workspace; other URIs unchanged."""
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return uri
@@ -103,7 +103,7 @@ def _path_of(uri: str, workspace: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EditorCommand:
-    """A slash command: what it does, in words, and its function, given what follows the name."""
+    """A slash command: its description, and its function, which gets the text after the name."""
 
     does: str
     run: Callable[[OpenSession, TurnIO, str], Awaitable[RunResult]]

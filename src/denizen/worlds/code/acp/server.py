@@ -69,7 +69,7 @@ class Editors:
     async def initialize(
         self, protocol_version: int, client_capabilities: schema.ClientCapabilities | None = None, **_: Any
     ) -> schema.InitializeResponse:
-        """What this agent can do."""
+        """The capabilities of this agent."""
         elicitation = client_capabilities and client_capabilities.elicitation
         self._has_forms = elicitation is not None and elicitation.form is not None
         files = client_capabilities and client_capabilities.fs
@@ -111,7 +111,7 @@ class Editors:
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> schema.LoadSessionResponse:
-        """Open a session again, and show the editor what was said in it."""
+        """Open a session again, and show its conversation in the editor."""
         opened = await self._enter(session_id, cwd, mcp_servers, known=True)
         for update in _history(opened):
             await self._editor().session_update(session_id, update)
@@ -221,7 +221,7 @@ class Editors:
             await opened.close()
 
     def _find(self, session_id: str) -> OpenSession:
-        """The open session. Raises RequestError where there is none."""
+        """The open session. Raises RequestError if there is none."""
         if opened := self._open.get(session_key(session_id)):
             return opened
         raise acp.RequestError.invalid_params({"session": f"session {session_id} isn't open"})
