@@ -72,12 +72,12 @@ async def test_tables_stay_as_they_are_while_a_process_of_an_earlier_version_run
         old.execute(OLD.read_bytes())
         old.execute("SET search_path TO public")
         old.execute("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now())")
-        version = "SELECT version FROM denizen_versions WHERE part = 'ledger'"
+        versions = "SELECT version FROM denizen_versions WHERE part IN ('ledger', 'procrastinate')"
         with pytest.raises(ConfigError, match=r"1 process of an earlier version .* Stop its gateway and its workers"):
             open_gateway(postgres_url)
-        assert old.execute(version).fetchone() == (1,)
+        assert old.execute(versions).fetchall() == [(1,), (1,)]
         old.execute("DELETE FROM procrastinate_workers")
         open_gateway(postgres_url)
-        assert old.execute(version).fetchone() == (2,)
+        assert old.execute(versions).fetchall() == [(2,), (2,)]
         old.execute("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now())")
         PostgresLedger(postgres_url).close()

@@ -99,8 +99,8 @@ class PostgresLedger:
         self._readers = ThreadPoolExecutor(1, "denizen-ledger-reader")
         self._reader: psycopg.Connection[tuple[Any, ...]] | None = None
         with direct.explained(ConfigError):
-            direct.prepare("procrastinate", *job_tables.VERSIONS, then=job_tables.migrate)
             direct.prepare("ledger", *_VERSIONS, then=self._refuse_earlier_processes)
+            direct.prepare("procrastinate", *job_tables.VERSIONS, then=job_tables.migrate)
         self._direct = DirectConnection(direct, is_gateway=sole)
         with ExitStack() as opened, self._server.explained(ConfigError):
             opened.callback(self._direct.close)
