@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +20,9 @@ from tests import postgres
 from denizen.worlds.moo.transport import Server
 
 HERE = Path(__file__).parent / "server"
-CACHE = Path(__file__).parents[2] / ".cache" / f"djangomoo-{sys.version_info.major}.{sys.version_info.minor}"
+PYTHON = "python3.11"
+"""Python of the servers, whatever the tests run on: DjangoMOO runs on no other."""
+CACHE = Path(__file__).parents[2] / ".cache" / f"djangomoo-{PYTHON}"
 _PATIENCE = 300.0
 _STARTED: list[subprocess.Popen[bytes]] = []  # they outlive who started them, and are ended by their numbers
 _ENVIRON = dict(os.environ)  # as it was before the tests took most of it away: pip may need some
@@ -161,7 +162,8 @@ def install(folder: Path, lock: Path) -> None:
         fcntl.flock(turn, fcntl.LOCK_EX)
         if installed.exists() and installed.read_bytes() == lock.read_bytes():
             return
-        venv.create(folder, with_pip=True, clear=True)
+        python = shutil.which(PYTHON, path=_ENVIRON.get("PATH")) or sys.executable
+        subprocess.run([python, "-m", "venv", "--clear", folder], env=_ENVIRON, check=True)
         pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
         done = subprocess.run(
             [*pip, "--requirement", lock],

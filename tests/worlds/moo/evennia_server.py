@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from tests.worlds.moo.djangomoo import free_port, install, wait_for_port
+from tests.worlds.moo.djangomoo import PYTHON, free_port, install, wait_for_port
 
 from denizen.worlds.moo.transport import Server
 
 HERE = Path(__file__).parent / "server" / "evennia"
-CACHE = Path(__file__).parents[2] / ".cache" / f"evennia-{sys.version_info.major}.{sys.version_info.minor}"
+CACHE = Path(__file__).parents[2] / ".cache" / f"evennia-{PYTHON}"
 PLAYERS = ("ann", "bob")
 _NEW_WORLD = f"""
 import time
@@ -54,7 +53,7 @@ class Evennia(msgspec.Struct, frozen=True):
 
     def start(self) -> None:
         """Let players in: one process holds their connections, another the world."""
-        programs = CACHE / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages/evennia"
+        [programs] = CACHE.glob("lib/python*/site-packages/evennia")
         for name, program in (("portal", "server/portal/portal.py"), ("server", "server/server.py")):
             command = ["--nodaemon", f"--python={programs / program}", f"--pidfile=server/{name}.pid"]
             with Path(self.folder, f"{name}.log").open("ab") as log:
