@@ -25,8 +25,8 @@ ON CONFLICT DO NOTHING
 """
 _REMOVE = "DELETE FROM sessions WHERE path IN (SELECT value FROM json_each(?))"
 _PAGE = """
-SELECT path, used FROM sessions WHERE used < ?1 AND used >= coalesce(
-    (SELECT used FROM sessions WHERE used < ?1 ORDER BY used DESC LIMIT 1 OFFSET ?2 - 1), -1
+SELECT path, used FROM sessions WHERE used < ? AND used >= coalesce(
+    (SELECT used FROM sessions WHERE used < ? ORDER BY used DESC LIMIT 1 OFFSET ? - 1), -1
 ) ORDER BY used DESC, path
 """
 _CLOCK_STEP_NS = 100_000_000
@@ -57,7 +57,7 @@ class FileOrder:
             return []
         with self._logged():
             self._refresh()
-            rows = self._database.execute(_PAGE, (before, limit))
+            rows = self._database.execute(_PAGE, (before, before, limit))
             return [(self._root / name, used) for name, used in rows]
         files = self._root.glob("*/*.jsonl")
         found = [(path, used) for path in files if (used := self._last_used(path)) < before]
@@ -84,8 +84,8 @@ class FileOrder:
             self._database.execute("DELETE FROM folders WHERE name = ?", (gone,))
 
     def _in_folder(self, what: str, folder: str) -> list[tuple[str]]:
-        where = "FROM sessions WHERE path >= ?1 || '/' AND path < ?1 || '0'"  # '0' follows '/'
-        return self._database.execute(f"{what} {where}", (folder,))
+        where = "FROM sessions WHERE path >= ? || '/' AND path < ? || '0'"  # '0' follows '/'
+        return self._database.execute(f"{what} {where}", (folder, folder))
 
     def _change(self, statement: str, values: Sequence[object]) -> None:
         if values:
