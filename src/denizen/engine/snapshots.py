@@ -10,7 +10,7 @@ from denizen.engine.turn import Turn
 from denizen.entries import CheckpointEntry
 from denizen.errors import DenizenError
 from denizen.events import Notice
-from denizen.ports import Session, Tool, Traits, TurnIO
+from denizen.ports import Session, Tool, Traits, TurnIO, save_files
 from denizen.ports.checkpoints import AFTER, BEFORE
 from denizen.trusted.pending_checks import has_pending_checks, run_pending_checks
 
@@ -28,6 +28,7 @@ async def snapshot_after(turn: Turn) -> None:
     """Snapshot the workspace after calls that could change it."""
     if turn.snapshotted:
         turn.snapshotted = False
+        await save_files(turn.io, ())  # an editor may still be writing what the calls changed
         await _snapshot(turn, AFTER)
 
 
