@@ -26,7 +26,7 @@ class Chats:
 
 
 class TestMemoryChannel(SUITE):
-    @pytest.fixture(params=[ChannelLimits(), ChannelLimits(50, media=True)], ids=["no limits", "limits"])
+    @pytest.fixture(params=[ChannelLimits(), ChannelLimits(length=50, media_out=1000)], ids=["no limits", "limits"])
     def channel(self, request: pytest.FixtureRequest) -> Channel:
         return MemoryChannel(limits=request.param)
 
@@ -102,7 +102,7 @@ class SendsAgain(MemoryChannel):
 
 class Cuts(MemoryChannel):
     async def send(self, message: OutboundMessage) -> Sent:
-        return await super().send(replace(message, content=message.content[: self.limits.chars]))
+        return await super().send(replace(message, content=message.content[: self.limits.length]))
 
 
 class LosesMedia(MemoryChannel):
@@ -128,7 +128,7 @@ class LosesMedia(MemoryChannel):
 async def test_suite_fails_for_a_channel_that_breaks_the_rule(
     wrong: type[MemoryChannel], test: Callable[[ChannelConformance, Channel, FarEnd], Awaitable[None]]
 ) -> None:
-    suite, channel = ChannelConformance(), wrong(limits=ChannelLimits(chars=50))
+    suite, channel = ChannelConformance(), wrong(limits=ChannelLimits(length=50))
     suite.patience = 0.1
     with pytest.raises((AssertionError, TimeoutError)):
         await test(suite, channel, Chats(channel))

@@ -2,7 +2,18 @@
 
 from denizen.ports.actions import MISUSED, NOTHING_SEEN, ActionFormat, Directive, Intent, StreamFilter
 from denizen.ports.budget import Budget
-from denizen.ports.channel import Accept, Channel, ChannelLimits, Sent
+from denizen.ports.channel import (
+    Accept,
+    Channel,
+    ChannelHome,
+    ChannelKind,
+    ChannelLimits,
+    ChannelRefused,
+    ChannelSettings,
+    PreviewingChannel,
+    RateLimited,
+    Sent,
+)
 from denizen.ports.checkpoints import Checkpoints, Conflict, named
 from denizen.ports.context import SURELY_HELD, ContextPolicy, TraitedContext, View, WorldLine
 from denizen.ports.driver import Action, Backtrack, Driver, Escalate, GiveUp, Iteration, Proceed
@@ -37,7 +48,15 @@ from denizen.ports.model import (
 )
 from denizen.ports.policy import Decision, Policy, Verdict
 from denizen.ports.prompt import PromptBuilder, SystemPrompt, ToolGuide
-from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, QueuedTurn, TurnHandler, TurnQueue
+from denizen.ports.queue import (
+    AnswerChoice,
+    InboundMessage,
+    OutboundMessage,
+    ParkedTurn,
+    QueuedTurn,
+    TurnHandler,
+    TurnQueue,
+)
 from denizen.ports.sandbox import Sandbox, Sandboxed
 from denizen.ports.session import Session, SessionInfo, SessionStore, Talk
 from denizen.ports.tool import (
@@ -70,6 +89,7 @@ __all__ = [
     "Action",
     "ActionFormat",
     "Answer",
+    "AnswerChoice",
     "Ask",
     "AskModel",
     "Backtrack",
@@ -77,7 +97,11 @@ __all__ = [
     "CallingTool",
     "CautiousTool",
     "Channel",
+    "ChannelHome",
+    "ChannelKind",
     "ChannelLimits",
+    "ChannelRefused",
+    "ChannelSettings",
     "CheckedTool",
     "Checkpoints",
     "Conflict",
@@ -111,9 +135,11 @@ __all__ = [
     "ParkedTurn",
     "PlanningTool",
     "Policy",
+    "PreviewingChannel",
     "Proceed",
     "PromptBuilder",
     "QueuedTurn",
+    "RateLimited",
     "Reasoning",
     "ReplyingTool",
     "Sandbox",

@@ -18,7 +18,9 @@ class InboundMessage(msgspec.Struct, frozen=True):
     """Something a person, or the system, wrote to an agent.
 
     `id` is the same whenever the channel delivers the message again, and unique within the channel. `media` are paths
-    or URLs of attachments; `metadata` is whatever else the channel knows, as JSON.
+    or URLs of attachments; `metadata` is whatever else the channel knows, as JSON. `thread` is the id of the thread in
+    a room: a thread is a chat of its own, so `chat` names both. In a group a message may be `addressed` to the agent or
+    to others. `edit_of` is the id of the message that this one corrects, and `sent_at` (aware) when it was written.
     """
 
     channel: str
@@ -29,12 +31,27 @@ class InboundMessage(msgspec.Struct, frozen=True):
     media: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}
     id: str = msgspec.field(default_factory=_new_id)
+    thread: str = ""
+    is_group: bool = False
+    is_addressed: bool = True
+    is_bot: bool = False
+    edit_of: str = ""
+    sent_at: datetime | None = None
+
+
+class AnswerChoice(msgspec.Struct, frozen=True):
+    """An answer to a question: a button with a label, or the text that a person types instead."""
+
+    label: str
+    text: str
 
 
 class OutboundMessage(msgspec.Struct, frozen=True):
     """Something to send to a chat; `id` is its idempotency key, `in_reply_to` the id of the message it answers.
 
-    Without `send` it is kept to be fetched, and not sent.
+    Without `send` it is kept to be fetched, and not sent. A question has `choices`; pressing a button arrives as a
+    message of the choice's text from that person. `edits` is the native id of the preview that it replaces.
+    `may_be_sent`: an earlier attempt ended without an answer.
     """
 
     channel: str
@@ -46,6 +63,9 @@ class OutboundMessage(msgspec.Struct, frozen=True):
     metadata: dict[str, Any] = {}
     id: str = msgspec.field(default_factory=_new_id)
     send: bool = True
+    choices: tuple[AnswerChoice, ...] = ()
+    edits: str = ""
+    may_be_sent: bool = False
 
 
 class ParkedTurn(Parked, frozen=True):

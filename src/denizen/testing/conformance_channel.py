@@ -134,10 +134,10 @@ class ChannelConformance:
     async def test_longest_message_is_sent_whole_and_a_longer_one_not_at_all(
         self, channel: Channel, far_end: FarEnd
     ) -> None:
-        message, longest = await self.heard(channel, far_end), channel.limits.chars or 100_000
+        message, longest = await self.heard(channel, far_end), channel.limits.length or 100_000
         assert (await channel.send(self.reply(channel, message, "x" * longest))).state == "sent"
         assert [len(text) for text in await far_end.arrived()] == [longest]
-        if channel.limits.chars:
+        if channel.limits.length:
             refused = await channel.send(self.reply(channel, message, "x" * (longest + 1)))
             assert refused.state == "failed"
             assert refused.reason
@@ -145,7 +145,7 @@ class ChannelConformance:
 
     async def test_media_are_refused_where_the_channel_takes_none(self, channel: Channel, far_end: FarEnd) -> None:
         message = await self.heard(channel, far_end)
-        if not channel.limits.media:
+        if not channel.limits.media_out:
             refused = await channel.send(msgspec.structs.replace(self.reply(channel, message), media=("cat.png",)))
             assert (refused.state, bool(refused.reason)) == ("failed", True)
             assert not await far_end.arrived()

@@ -178,9 +178,9 @@ class MemoryChannel:
 
     async def send(self, message: OutboundMessage) -> Sent:
         """Send it, once."""
-        if 0 < self.limits.chars < len(message.content):
-            return Sent("failed", f"The message has {len(message.content)} characters, over {self.limits.chars}.")
-        if message.media and not self.limits.media:
+        if 0 < self.limits.length < len(message.content):
+            return Sent("failed", f"The message has {len(message.content)} characters, over {self.limits.length}.")
+        if message.media and not self.limits.media_out:
             return Sent("failed", f"Channel {self.name} takes no media.")
         self.sent.setdefault(message.id, message)
         return Sent()

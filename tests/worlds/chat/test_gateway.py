@@ -444,7 +444,7 @@ async def test_message_is_taken_in_though_the_last_chat_cannot_be_kept(serve: Se
 async def test_channel_brings_messages_and_gets_their_replies_in_pieces_that_it_takes(serve: Serve) -> None:
     from denizen.ports import ChannelLimits
 
-    channel = MemoryChannel("irc", ChannelLimits(chars=12))
+    channel = MemoryChannel("irc", ChannelLimits(length=12))
     async with serve("one two three four", channels=[channel]) as scene:
         channel.write("count")
         reply = (await scene.replies(1, "home", "irc"))[0]

@@ -135,7 +135,7 @@ async def test_what_cannot_be_sent_is_refused(serve: Serve, args: dict[str, obje
 
 
 async def test_media_are_files_of_the_workspace(serve: Serve, home: Path) -> None:
-    channel = MemoryChannel("irc", ChannelLimits(media=True))
+    channel = MemoryChannel("irc", ChannelLimits(media_out=1000))
     sends = call(("message", {"text": "look", "media": ["a.png"]}))
     outside = call(("message", {"text": "look", "media": ["../secret"]}))
     async with serve(sends, "done", outside, "no", channels=[channel]) as scene:

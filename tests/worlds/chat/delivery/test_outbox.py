@@ -152,7 +152,7 @@ async def test_message_to_a_channel_that_is_not_there_fails(database: Database) 
     ],
 )
 def test_long_message_is_cut_at_lines_and_words(content: str, pieces: list[str]) -> None:
-    found = [*parts(OutboundMessage("irc", "den", content, media=("a.png",), id="1"), ChannelLimits(8).chars)]
+    found = [*parts(OutboundMessage("irc", "den", content, media=("a.png",), id="1"), ChannelLimits(length=8).length)]
     assert [each.content for each in found] == pieces
     assert len({each.id for each in found}) == len(pieces)
     assert [each.media for each in found][-1] == ("a.png",)

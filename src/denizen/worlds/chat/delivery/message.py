@@ -79,7 +79,7 @@ def _check_channel(outbox: Outbox, name: str, *, has_media: bool) -> None:
         raise ToolRefused(
             f"no channel {name!r} is connected; available: {', '.join([*outbox.channels, *outbound.POLLED])}"
         )
-    if has_media and not (channel and channel.limits.media):
+    if has_media and not (channel and channel.limits.media_out):
         raise ToolRefused(f"{name} takes text only; send it without media, and say where the files are")
 
 

@@ -121,6 +121,9 @@ class Outbox:
             await self._mark(message, "sending")
         for wait in (*RECONCILE_DELAYS_S, None):
             sent = await self._sent(message)
+            while sent.state == "later":
+                await self._clock.sleep(sent.retry_after)
+                sent = await self._sent(message)
             await self._mark(message, sent.state, sent.reason)
             self.sends[sent.state] += 1
             if sent.state == "sent":
@@ -143,7 +146,7 @@ class Outbox:
         channel = self.channels.get(message.channel)
         if channel is None:
             return Sent("failed", f"No channel {message.channel!r} is connected.")
-        for part in parts(message, channel.limits.chars):
+        for part in parts(message, channel.limits.length):
             try:
                 sent = await channel.send(part)
             except Exception as broken:  # noqa: BLE001 (the boundary to a channel: what it raises says nothing of the message)
