@@ -50,7 +50,7 @@ def test_a_rule_for_a_tool_that_there_is_not_is_refused(denizen: Run, home: Path
     rules = '[{ tool = "view", decide = "ask" }, { tool = "*", decide = "ask" }, { tool = "bsh", decide = "deny" }]'
     (home / "denizen.toml").write_text(f'model = "offline"\n[policy]\nrules = {rules}\n')
     ran = denizen(*command)
-    assert "policy.rules[2]: there is no tool 'bsh'. Did you mean bash?" in ran.err
+    assert "policy.rules[2]: unknown tool 'bsh'. Did you mean bash?" in ran.err
     assert ran.status == 2
 
 

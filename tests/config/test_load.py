@@ -94,7 +94,7 @@ def test_a_workspace_is_meant_from_the_users_folder_or_the_home(
 
 
 def test_a_file_that_is_named_must_be_there(machine: Machine) -> None:
-    assert "There is no file" in machine.refusal("", path=machine.user / "other.toml")
+    assert "doesn't exist" in machine.refusal("", path=machine.user / "other.toml")
 
 
 def test_options_come_over_the_file(machine: Machine) -> None:

@@ -30,7 +30,7 @@ def test_one_that_was_damaged_or_changed_says_what_to_do(
 ) -> None:
     pins.write("one", ["accepted"])
     (tmp_path / "home" / "kind" / "one.json").write_bytes(written)
-    with pytest.raises(ConfigError, match=f"{why}.* Look at what it is for"):
+    with pytest.raises(ConfigError, match=f"{why}.* Check what it pins"):
         pins.read("one")
 
 

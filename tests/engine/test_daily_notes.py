@@ -98,7 +98,7 @@ async def test_a_note_made_in_sight_of_a_page_is_untrusted_later(agent_of: MakeA
 async def test_where_no_notes_are_kept_the_model_is_told(agent_of: MakeAgent) -> None:
     agent = agent_of(say("$(remember 'Ada called' --scope today)"), say("Well."), profile="coder")
     result = await run_agent("note it", agent=agent)
-    assert "there are no daily notes here" in results(result)[0].text
+    assert "this agent has no daily notes" in results(result)[0].text
 
 
 async def test_the_prompt_is_renewed_when_the_users_day_begins(agent_of: MakeAgent, clock: FakeClock) -> None:

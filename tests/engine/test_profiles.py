@@ -33,4 +33,4 @@ async def test_a_name_from_elsewhere_leads_to_the_tool_that_does_its_job_in_the_
     config = Config(agent=AgentSettings(actions="native"))
     agent = agent_of(call((said, {})), say("Stop."), profile=profile, config=config)
     [refused] = results(await run_agent("go", agent=agent))
-    assert refused.text == f"there is no tool {said!r}; did you mean {meant!r}?"
+    assert refused.text == f"unknown tool {said!r}; did you mean {meant!r}?"

@@ -265,7 +265,7 @@ async def test_over_the_wire(
 async def test_a_coder_is_told_the_command_that_does_what_it_wanted(agent_of: MakeAgent, said: str, meant: str) -> None:
     agent = agent_of(f"$({said} x)", "Stop.", profile="coder", config=SHELL)
     [refused] = results(await run_agent("go", agent=agent))
-    assert f"there is no command {said!r}; did you mean $({meant})?" in refused.text
+    assert f"unknown command {said!r}; did you mean $({meant})?" in refused.text
 
 
 async def test_the_grammar_of_all_tools_of_a_coder_is_short(agent_of: MakeAgent) -> None:

@@ -272,6 +272,6 @@ async def test_one_turn_may_have_other_tools_than_the_next(agent_of: MakeAgent, 
     first = await run_turn(with_tool, session, user("where?"), host, TurnOptions(channel="http"))
     second = await run_turn(agent.record, session, user("where?"), host)
     assert texts(first.messages)[2] == "http  0"
-    assert "there is no tool 'where'" in texts(second.messages)[2]
+    assert "unknown tool 'where'" in texts(second.messages)[2]
     assert [len(request.tools) for request in requests_of(agent)] == [1, 1, 0, 0]
     assert seen == [1, 0]

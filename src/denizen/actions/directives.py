@@ -13,7 +13,7 @@ from denizen.ports import NOTHING_SEEN, Directive, Intent, ModelRequest, SeenTex
 from denizen.text.special_tokens import scrub
 
 BARE: Final = f"{RECOVERED}bare-"
-"""How the ids of calls begin that are a whole reply without any syntax: they count only while there is a goal."""
+"""Prefix of the ids of calls that are a whole reply without any syntax: they count only while a goal is set."""
 
 _KEYWORDS: Final = "GOAL|PLAN|COMMAND|SCRIPT|DONE|BUILD_PLAN|SOUL_PATCH_RULE|SOUL_PATCH_VERB|SOUL_PATCH_NOTE"
 _DIRECTIVE: Final = re.compile(rf"\s*(?P<bold>\**)(?P<name>{_KEYWORDS})\**\s*:\**(?P<value>.*)")
@@ -44,7 +44,7 @@ Commands are the world's own, as you would type them there; the tool `{tool}` se
 
 
 class _Line(NamedTuple):
-    """A directive: what it says, line by line, and its first line as it is written, from its keyword on."""
+    """A directive: its text, line by line, and its first line verbatim from the keyword on."""
 
     name: str
     lines: list[str]

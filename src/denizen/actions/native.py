@@ -53,7 +53,7 @@ class Native:
         )
 
     def stream_filter(self, tools: Toolset) -> StreamFilter | None:
-        """Holds back calls that a server leaves in the text; without tools there are none."""
+        """Holds back calls that a server leaves in the text; without tools, nothing."""
         from denizen.actions.recovery.streaming import HoldCalls, openings_of
 
         return HoldCalls(openings_of(tuple(tool.name for tool in tools))) if len(tools) else None

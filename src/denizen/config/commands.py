@@ -39,7 +39,7 @@ _SEPARATORS = re.compile(r"[;&|\n(){}`]|\$\(|[<>]\(")
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """One program with its arguments: as it is written, and without quotes. Another command runs an `inner` one."""
+    """One program with its arguments: as written, and without quotes. Another command runs an `inner` one."""
 
     text: str
     unquoted: str
@@ -73,8 +73,8 @@ def simple_commands(command: str) -> list[SimpleCommand] | None:
     """The simple commands that a shell would run; None when that isn't certain.
 
     Understood are words, quotes, `;`, `&`, `|`, `&&`, `||`, new lines and redirections to /dev/null or between standard
-    output and error. Not understood is whatever else could run or write: substitutions, variables, other redirections,
-    groups, keywords, comments.
+    output and error. Anything else that could run or write isn't understood: substitutions, variables, other
+    redirections, groups, keywords, comments.
     """
     found: list[SimpleCommand] = []
     text = unquoted = ""

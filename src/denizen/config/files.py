@@ -10,7 +10,7 @@ _MAX_BYTES = 1_000_000
 
 
 def read_file(path: Path, limit: int, *, from_end: bool = False) -> bytes | None:
-    """The first `limit` bytes of a regular file, or the last whole lines of those; None when there is no such file.
+    """The first `limit` bytes of a regular file, or the last whole lines of those; None if the file doesn't exist.
 
     Raises OSError when it can't be read, at once for a folder, pipe or device of that name.
     """

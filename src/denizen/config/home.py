@@ -53,7 +53,7 @@ def private_folder(folder: Path) -> None:
         for missing in [parent for parent in (folder, *folder.parents) if not parent.exists()][::-1]:
             missing.mkdir(mode=0o700, exist_ok=True)
         if not folder.is_dir():
-            raise NotADirectoryError(0, "there is a file of that name")
+            raise NotADirectoryError(0, "a file has that name")
     except OSError as error:
         raise ConfigError(f"The folder {folder} can't be created: {error.strerror}.") from error
 

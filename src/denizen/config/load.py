@@ -133,7 +133,7 @@ class _Reader:
         data = read_settings(path)
         if data is None:
             if required:
-                raise ConfigError(f"There is no file {path}. Make one with: denizen config init")
+                raise ConfigError(f"{path} doesn't exist. Create it with: denizen config init")
             return {}
         file = parse(as_text(data, path), str(path))
         settings = self.checked(file)

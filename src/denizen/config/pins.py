@@ -42,7 +42,7 @@ class Pins(Generic[P]):
         except (OSError, msgspec.DecodeError) as damage:
             error = damage
         raise ConfigError(
-            f"{path} can't be read: {error}. Look at what it is for: once you remove it, that counts as it is."
+            f"{path} can't be read: {error}. Check what it pins: if you remove it, the present contents count."
         )
 
     def write(self, name: str, pin: P, *, sync: bool = True) -> None:

@@ -7,10 +7,10 @@ from denizen.errors import ConfigError
 
 
 def load_entry_point(entry: EntryPoint, what: str) -> Any:
-    """The object that it names. Raises ConfigError, saying `what` can't be loaded, whatever its package raises."""
+    """The object that it names. Raises ConfigError, naming `what`, for anything that its package raises."""
     try:
         return entry.load()
-    except (Exception, SystemExit) as broken:  # the boundary to other packages: the user must act, whatever it is
+    except (Exception, SystemExit) as broken:  # the boundary to other packages: the user must act on any failure
         package = entry.dist.name if entry.dist else entry.value
         why = f"SystemExit {broken}".strip() if isinstance(broken, SystemExit) else broken
         raise ConfigError(

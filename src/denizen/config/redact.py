@@ -1,4 +1,4 @@
-"""Keeps secrets out of whatever is shown, logged, sent or kept."""
+"""Keeps secrets out of everything that is shown, logged, sent or kept."""
 
 import functools
 import json
@@ -92,7 +92,7 @@ class Redactor:
         return cls(named)
 
     def text(self, text: str) -> str:
-        """The text without secrets; the very same object where there are none."""
+        """The text without secrets; the same object if it has none."""
         if not any(form in text for form in self._marks):
             return text
         return self._pattern.sub(lambda found: self._marks[found[0]], text)

@@ -162,7 +162,7 @@ def _command_parts(command: str) -> list[RuleSubject]:
 
 
 def _path_part(path: str, workspace: Path | None) -> RuleSubject:
-    """A path as it is written, without its detours, and as the file system has it: `docs/link` may be `secrets`."""
+    """A path as written, without its detours, and as the file system resolves it: `docs/link` may be `secrets`."""
     if "\0" in path:
         return RuleSubject(path, (), (path,))
     plain = posixpath.normpath(path)

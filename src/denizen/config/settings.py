@@ -27,7 +27,7 @@ class CallOptions(_Table, frozen=True, kw_only=True):
     reasoning: Reasoning | None = None
     """How much the model thinks before it answers, or the most tokens for that; sent in each provider's form."""
     temperature: float | None = None
-    """Sent to the provider as it is, like the next six; not sent unless set."""
+    """Sent to the provider unchanged, like the next six; not sent unless set."""
     top_p: float | None = None
     """Probability mass that tokens are sampled from."""
     top_k: int | None = None
@@ -41,7 +41,7 @@ class CallOptions(_Table, frozen=True, kw_only=True):
     stop: list[str] | None = None
     """Texts that end an answer."""
     extra_body: dict[str, Any] = {}
-    """Further fields of the provider's request, sent as they are."""
+    """Further fields of the provider's request, sent unchanged."""
 
     @property
     def options(self) -> dict[str, Any]:

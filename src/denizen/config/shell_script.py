@@ -52,7 +52,7 @@ class UnclearScript(Exception):
 
 
 class ScriptCommand(NamedTuple):
-    """A command as it is written, its words without quotes, and whether another command runs it (`sh -c`, `xargs`).
+    """A command as written, its words without quotes, and whether another command runs it (`sh -c`, `xargs`).
 
     Assignments and redirections have no words.
     """

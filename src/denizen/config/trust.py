@@ -1,4 +1,4 @@
-"""Which folders the user trusts: only there are files read that could run something.
+"""Which folders the user trusts: files that could run something are read only there.
 
 These are `denizen.toml`, `.mcp.json`, skills and definitions of subagents.
 """
@@ -43,7 +43,7 @@ def is_trusted(home: Path, folder: Path) -> bool:
 
 
 def decided(home: Path, folder: Path, files: ProjectFiles) -> Literal["trusted", "refused", ""]:
-    """The user's decision about a folder with those files; empty if there is none yet."""
+    """The user's decision about a folder with those files; empty before the first one."""
     decision = _decisions(home).get(str(folder.resolve()))
     if decision is None or (decision.settings, decision.servers) != _digests(files):
         return ""
@@ -51,7 +51,7 @@ def decided(home: Path, folder: Path, files: ProjectFiles) -> Literal["trusted",
 
 
 def trust(home: Path, folder: Path, *, trusted: bool = True) -> None:
-    """Record that the user trusts a folder as it is now, or doesn't. Raises ConfigError when it isn't a folder."""
+    """Record that the user trusts a folder with its present files, or doesn't. Raises ConfigError if it isn't one."""
     folder = folder.resolve()
     if not folder.is_dir():
         raise ConfigError(f"{folder} is not a folder, so it can't be trusted.")

@@ -42,7 +42,7 @@ def add_rule(home: Path, rule: Rule) -> None:
 
 
 def set_tool_default(home: Path, tool: str, argument: str, value: Any) -> None:
-    """Set `argument` of the table `[tools.TOOL]`, whatever it was before; comments and layout stay.
+    """Set `argument` of the table `[tools.TOOL]`; comments and layout stay.
 
     Raises ConfigError when the file isn't valid, or its tables have a form that can't be added to; the message then has
     the line to paste.
@@ -60,7 +60,7 @@ def set_tool_default(home: Path, tool: str, argument: str, value: Any) -> None:
 def add_server(home: Path, name: str, settings: dict[str, Any]) -> None:
     """Add an MCP server at the end of the file, as the table `[mcp.NAME]`, a bare key; comments and layout stay.
 
-    Raises ConfigError when there is one of that name, or the file isn't valid.
+    Raises ConfigError if one has that name, or the file isn't valid.
     """
     path = home / "denizen.toml"
     with sole_writer(home):

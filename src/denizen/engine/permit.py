@@ -28,7 +28,7 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     tool = tools.get(call.name)
     if tool is None:
         nearest = tools.nearest(call.name)
-        return f"there is no tool {call.name!r}" + (f"; did you mean {nearest!r}?" if nearest else "")
+        return f"unknown tool {call.name!r}" + (f"; did you mean {nearest!r}?" if nearest else "")
     if INVALID_JSON in call.args:
         return f"not run: the arguments of {call.name} are not a JSON object; make the call again with one"
     in_sight = Traits.NONE if turn.state.user_words.covers(call) else turn.state.in_sight

@@ -163,7 +163,7 @@ class LongTermMemory:
 
     def _note(self, fact: str, untrusted: bool) -> str:
         if self._notes is None:
-            raise ToolRefused("Nothing was remembered: there are no daily notes here; leave out the scope")
+            raise ToolRefused("Nothing was remembered: this agent has no daily notes; leave out the scope")
         return self._notes.append_today(fact, untrusted=untrusted)
 
     def for_prompt(self, days: int) -> list[tuple[str, str]]:
@@ -195,7 +195,7 @@ class LongTermMemory:
         return facts if limit < 0 else facts[:limit]
 
     def _with_terms(self, query: str) -> tuple[int, list[FoundFact]]:
-        """How many facts there are, and those with any of the query's terms, or words that begin with one."""
+        """The number of facts, and those with any of the query's terms or with words that begin with one."""
         terms = query_terms(query)
         results = [store.with_terms(terms) for store in self._stores]
         notes = self._note_facts()

@@ -34,7 +34,7 @@ class NoteFiles:
         return [path.relative_to(self._workspace).as_posix() for path in found]
 
     def read(self, names: Sequence[str]) -> list[str]:
-        """The texts of notes, empty where there is none."""
+        """The texts of notes, empty for those that don't exist."""
         paths = [self._workspace / name for name in names]
         counted = self._session_files.counted(paths)
         return [_text_of(path) if text is None else text for path, text in zip(paths, counted, strict=True)]

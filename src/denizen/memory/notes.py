@@ -37,7 +37,7 @@ class NoteTexts(Protocol):
         """The names of the daily notes."""
 
     def read(self, names: Sequence[str]) -> Sequence[str]:
-        """The last `MAX_READ` of each of these notes, empty where there is none."""
+        """The last `MAX_READ` of each of these notes, empty for those that don't exist."""
 
     def append(self, name: str, addition: Callable[[str], str]) -> bool:
         """Add to a note what `addition` makes of its text; whether that is anything. Nobody changes it meanwhile."""
@@ -104,7 +104,7 @@ class Notes:
     def forget(self, text: str) -> bool:
         """Take the lines of MEMORY.md that say this out of it; whether there was one.
 
-        Raises ToolRefused when the disk refuses: then the file is as it was.
+        Raises ToolRefused if the disk refuses; the file is then unchanged.
         """
         return self._texts.remove_lines(LONG_TERM, lambda line: _says(line, text))
 
@@ -127,7 +127,7 @@ def one_line(text: str) -> str:
 
 
 def plain_fact(text: str) -> str:
-    """A fact as it is kept: one line. Raises ToolRefused where nothing is left, or too much."""
+    """The stored form of a fact: one line. Raises ToolRefused if it is empty or too long."""
     fact = one_line(text).removeprefix("- ")
     if not fact or len(fact) > _MAX_FACT:
         wrong = f"longer than {_MAX_FACT} characters: keep what matters of it" if fact else "empty"

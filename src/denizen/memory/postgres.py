@@ -70,7 +70,7 @@ class MemoryTables:
         self._lock = Lock()
 
     def prepare(self) -> None:
-        """Make the tables where there are none. Raises ConfigError when they can't be used."""
+        """Create the tables if they are missing. Raises ConfigError if they can't be used."""
         with self._database.explained(ConfigError):
             self._database.prepare("memory", *_VERSIONS)
 
@@ -130,7 +130,7 @@ class FactRows:
         return bool(self._fetch("DELETE FROM facts WHERE scope = %s AND key = %s RETURNING id", self._scope, key))
 
     def with_terms(self, terms: Sequence[str]) -> tuple[int, list[tuple[FactRow, frozenset[str]]]]:
-        """How many facts there are, and those with any of the terms, or words that begin with one."""
+        """The number of facts, and those with any of the terms or with words that begin with one."""
         signs = [":*" if matches_prefixes(term) else "" for term in terms]
         found = self._fetch(_WITH_TERMS, [*terms], signs, self._scope, MAX_FOUND)
         [(total,)] = self._fetch("SELECT count(*) FROM facts WHERE scope = %s", self._scope)
@@ -170,7 +170,7 @@ class NoteRows:
         return [name for (name,) in self._tables.fetch("SELECT name FROM notes WHERE name <> %s", [LONG_TERM])]
 
     def read(self, names: Sequence[str]) -> list[str]:
-        """The texts of notes, empty where there is none."""
+        """The texts of notes, empty for those that don't exist."""
         statement = "SELECT name, right(text, %s) FROM notes WHERE name = ANY(%s)"
         texts = dict(self._tables.fetch(statement, [MAX_READ, [*names]]))
         return [texts.get(name, "") for name in names]

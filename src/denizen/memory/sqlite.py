@@ -91,7 +91,7 @@ class FactFile:
             return row is not None
 
     def with_terms(self, terms: Sequence[str]) -> tuple[int, list[tuple[FactRow, frozenset[str]]]]:
-        """How many facts there are, and those with any of the terms, or words that begin with one."""
+        """The number of facts, and those with any of the terms or with words that begin with one."""
         if not self._path.exists():
             return 0, []
         with self._reading() as db:

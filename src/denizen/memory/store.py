@@ -35,7 +35,7 @@ class FactTable(Protocol):
         """Forget the fact that is compared by this text; whether it was known."""
 
     def with_terms(self, terms: Sequence[str]) -> tuple[int, list[tuple[FactRow, frozenset[str]]]]:
-        """How many facts there are, and at most `MAX_FOUND` with any of the terms, each with those that it has."""
+        """The number of facts, and at most `MAX_FOUND` with any of the terms, each with its terms."""
 
     def put_vectors(self, model: str, vectors: Sequence[tuple[int, bytes]]) -> None:
         """Keep what a model makes of facts, by their numbers."""
@@ -94,12 +94,12 @@ class FactStore:
         return self._select("true", limit=limit)
 
     def with_terms(self, terms: Sequence[str]) -> tuple[int, list[FoundFact]]:
-        """How many facts there are, and those with any of the terms, or words that begin with one."""
+        """The number of facts, and those with any of the terms or with words that begin with one."""
         total, found = self._table.with_terms(terms)
         return total, [FoundFact(self._fact(row), has) for row, has in found]
 
     def containing(self, text: str, limit: int) -> list[Fact]:
-        """The facts that contain the text as it is, the latest first."""
+        """The facts that contain the text verbatim, the latest first."""
         return self._select("replace(key, ?, '') <> key", normalized(text), limit=limit)
 
     def without_vector(self, model: str, limit: int) -> list[Fact]:
@@ -118,7 +118,7 @@ class FactStore:
             )
 
     def similarities(self, model: str, vector: Vector, limit: int) -> dict[str, float]:
-        """The cosines between a vector of the model's and those of the latest facts that it has seen, by their ids."""
+        """The cosines between a vector of a model and those of the latest facts that it embedded, by fact id."""
         size = struct.Struct(f"{len(vector)}f")
         return {
             f"{self._prefix}{number}": 1 - math.dist(vector, size.unpack(data)) ** 2 / 2

@@ -37,7 +37,7 @@ def index_terms(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[str]:
-    """The terms to look for, each once; those that every text has (`the`) only where there is nothing else."""
+    """The terms to look for, each once; words that every text has (`the`) only if there are no others."""
     words = dict.fromkeys(word for run in _runs(text[:_MAX_CHARS]) for word in _forms(*run, single=False))
     return [*([word for word in words if word not in _COMMON] or words)][:MAX_TERMS]
 
@@ -60,7 +60,7 @@ def storable(text: str) -> str:
 def _runs(text: str) -> list[tuple[str, str]]:
     """The pieces of a text without what is between words, each as (unspaced letters, "") or ("", a word).
 
-    Case stays, as it parts identifiers.
+    Case stays, because it separates the words of identifiers.
     """
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
     return _pieces().findall(unicodedata.normalize("NFKC", plain))

@@ -37,7 +37,7 @@ class PromptFile:
 
 
 def scaffold(workspace_dir: Path, session_files: SessionFiles) -> None:
-    """Write a starter AGENTS.md where there is none yet; never into a git repository. Raises ConfigError."""
+    """Write a starter AGENTS.md if none exists; never into a git repository. Raises ConfigError."""
     private_folder(workspace_dir)
     path = workspace_dir / "AGENTS.md"
     if not (path.exists() or path.is_symlink() or (workspace_dir / ".git").exists()):
@@ -91,7 +91,7 @@ def trusted_lines(text: str) -> str:
 
 
 def _read(path: Path, inside: Path | None) -> tuple[str, int]:
-    """The text of a file as far as it may be needed, empty when there is none, and its bytes. Raises OSError."""
+    """The part of a file's text that may be needed, empty if the file is missing, and its bytes. Raises OSError."""
     leads_to = Path(os.path.realpath(path))  # Path.resolve() raises RuntimeError for links that lead in circles
     if inside and not leads_to.is_relative_to(os.path.realpath(inside)):
         raise OSError(0, "it is a link to a file outside the project")
@@ -123,4 +123,4 @@ def _cut(text: str, limit: int, size: int) -> str:
 
 def _require_room(limit: int, marker: str) -> None:
     if limit < 2 * len(marker):
-        raise OSError(0, f"the other files take up the {MAX_TOTAL_CHARS:,} characters there are for all")
+        raise OSError(0, f"the other files use up the limit of {MAX_TOTAL_CHARS:,} characters for all")

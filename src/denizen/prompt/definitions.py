@@ -64,7 +64,7 @@ def find_definitions(
         if len(defined) < _MAX_DEFINITIONS:
             defined.setdefault(made.name, made)
         else:
-            notices.append(f"The {kind} {path} is left out: there are more than {_MAX_DEFINITIONS}.")
+            notices.append(f"The {kind} {path} is left out: the limit is {_MAX_DEFINITIONS}.")
     return defined, notices
 
 

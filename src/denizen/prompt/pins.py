@@ -78,7 +78,7 @@ class SkillPins:
         return admitted, notices
 
     def state(self, skill: Skill) -> Literal["new", "same", "changed"]:
-        """Whether the skill is as it was. Raises OSError or ValueError when its folder can't be read or is too large.
+        """Whether the skill is unchanged. Raises OSError or ValueError when its folder can't be read or is too large.
 
         A pin that can't be read counts as another one.
         """
@@ -94,7 +94,7 @@ class SkillPins:
         return "same" if _hashes(pin.files) == _hashes(now) else "changed"
 
     def pin(self, skill: Skill) -> None:
-        """Take the skill as it is now for the one to use. Raises OSError, ValueError, or ConfigError."""
+        """Pin the skill's present contents. Raises OSError, ValueError, or ConfigError."""
         folder = skill.path.parent
         self._pins.write(pin_name(folder), _Pin(str(folder.resolve()), _files(folder)))
         self._files.accept(skill.path)

@@ -73,7 +73,7 @@ neither for your user nor for this prompt."""
 STARTER = """\
 # AGENTS.md
 
-What the agent should know and do, whatever the task. It reads this file when a session begins; change it as you like.
+What the agent should know and do in every task. It reads this file when a session begins; change it as you like.
 
 ## How to work
 - Prefer small, checked steps to big ones.

@@ -52,7 +52,7 @@ class WorkspacePrompt:
         return replace(self, tools=tools, model=model, instructions=instructions or self.instructions)
 
     def build(self, began: datetime) -> SystemPrompt:
-        """The prompt; writes a starter AGENTS.md into the user's own folder where there is none. Raises ConfigError."""
+        """The prompt; writes a starter AGENTS.md into the user's own folder if it has none. Raises ConfigError."""
         scaffold(self.own_folder, self.session_files)
         notes, unreadable = dict[str, str](), list[str]()
         try:

@@ -30,7 +30,7 @@ _SUBJECTS = {"task": {"text"}}
 """Arguments that may be left out and yet say what a call is about: another one is another question."""
 _MAX_EXAMPLE_CHARS = 100  # characters of an example
 _OWN_RESULTS = frozenset({CANCELLED, CUT_OFF, DROPPED, ELSEWHERE, MISSING, STOPPED_WHILE_RUNNING, *NOT_RUN.values()})
-_MISUSE = re.compile(r".{0,80}: wrong arguments: |there is no tool ")
+_MISUSE = re.compile(r".{0,80}: wrong arguments: |(?:unknown|there is no) tool ")
 _CUT = re.compile(r"^\[[^\n]*(?:to go on: |left out|cut: |more: |took longer than )", re.MULTILINE)
 
 CallsOf = Callable[[AssistantMessage], Sequence[ToolCall]]

@@ -125,7 +125,7 @@ def test_so_it_is_of_a_tool_that_isnt_there() -> None:
     fly = '<tool_call>{"name": "fly", "arguments": {}}</tool_call>'
     text = f"{fly}\n{BROKEN['hermes'][1]}"
     intent = Native().read(AssistantMessage([Text(text)]), Toolset([bash]))
-    assert intent.problems == ("Not run: there is no tool 'fly'.",)
+    assert intent.problems == ("Not run: unknown tool 'fly'.",)
 
 
 @pytest.mark.parametrize(

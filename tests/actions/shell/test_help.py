@@ -55,5 +55,5 @@ async def test_without_a_name_all_are_listed() -> None:
 
 
 async def test_an_unknown_one_is_refused() -> None:
-    with pytest.raises(ToolRefused, match=r"there is no command 'veiw'; did you mean \$\(view\)\?"):
+    with pytest.raises(ToolRefused, match=r"unknown command 'veiw'; did you mean \$\(view\)\?"):
         await about("veiw")

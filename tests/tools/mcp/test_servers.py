@@ -245,7 +245,7 @@ async def test_a_call_through_the_other_tool_is_that_tools_for_policy_and_result
     [
         ({"tool": "mcp_notes_wether"}, "did you mean mcp_notes_weather"),
         ({"tool": "mcp_notes_weather", "arguments": [1]}, "must be a JSON object"),
-        ({}, "there is no tool None"),
+        ({}, "unknown tool None"),
     ],
 )
 async def test_a_call_that_cannot_be_understood_is_refused_before_anybody_is_asked(

@@ -90,8 +90,8 @@ def test_a_tool_of_another_profile_may_have_settings() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"grpe": {}}, "tools.grpe: there is no tool 'grpe'. Did you mean grep?"),
-        ({"frobnicate": {"a": 1}}, "tools.frobnicate: there is no tool 'frobnicate'. Available: grep."),
+        ({"grpe": {}}, "tools.grpe: unknown tool 'grpe'. Did you mean grep?"),
+        ({"frobnicate": {"a": 1}}, "tools.frobnicate: unknown tool 'frobnicate'. Available: grep."),
         ({"grep": {"contxt": 2}}, "tools.grep.contxt isn't an argument of grep. Did you mean context?"),
         (
             {"grep": {"pattern": "x"}},
@@ -134,7 +134,7 @@ def test_rules_for_the_tools_of_another_profile_are_fine(profile: str, tmp_path:
     [("gerp", "Did you mean grep?"), ("run", "Did you mean bash?"), ("web_*", "Did you mean web_fetch?")],
 )
 def test_a_rule_for_a_tool_that_there_is_not_names_the_nearest(name: str, meant: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(f"policy.rules[0]: there is no tool {name!r}. {meant}")):
+    with pytest.raises(ConfigError, match=re.escape(f"policy.rules[0]: unknown tool {name!r}. {meant}")):
         check_rules([Rule(tool=name, decide="deny")], Toolset([grep]))
 
 
@@ -147,5 +147,5 @@ def test_tools_of_an_extension_that_is_not_loaded_are_known_by_its_name(
     (info / "entry_points.txt").write_text("[denizen.tools]\nweather = weather_tools:all\n")
     monkeypatch.syspath_prepend(tmp_path)
     check_rules([Rule(tool="weather_today", decide="deny")], Toolset([grep]))
-    with pytest.raises(ConfigError, match="there is no tool 'wether_today'"):
+    with pytest.raises(ConfigError, match="unknown tool 'wether_today'"):
         check_rules([Rule(tool="wether_today", decide="deny")], Toolset([grep]))

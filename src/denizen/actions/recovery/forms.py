@@ -497,7 +497,7 @@ def _add_wordings(scanner: Scanner, calls: Sequence[WrittenCall], start: int, en
 
 
 def _past_marks(scanner: Scanner, at: int, *, between: bool) -> tuple[int, bool | None]:
-    """The place after the marks at `at`, and whether the last of them lets a call begin; None: there is none."""
+    """The place after the marks at `at`, and whether a call may begin after the last; None: no marks here."""
     opened = None
     while True:
         space = scanner.match(_BETWEEN, at) if between else None

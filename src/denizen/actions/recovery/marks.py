@@ -102,7 +102,7 @@ FINAL: Final = "[BEGIN FINAL RESPONSE]"
 FRAMES: Final = (
     r"<\|(?:open|close)\|>\s?(?:response|message|tools|call)[^<>\n]{0,80}<\|sep\|>|<\|END_(?:RESPONSE|TEXT)\|>"
 )
-"""Marks around an answer, which are no part of it."""
+"""Marks around an answer, which aren't part of it."""
 
 HEADS: Final = re.compile(
     r"\s{0,9}(?:(?:"
@@ -113,7 +113,7 @@ HEADS: Final = re.compile(
     r"|<\|START_OF_TURN_TOKEN\|><\|CHATBOT_TOKEN\|>|>>>all(?=\n)"
     r")\s{0,9}){1,3}"
 )
-"""The head of the model's own turn, where a server left it in."""
+"""The head of the model's own turn, which some servers leave in the text."""
 
 OTHERS: Final = (
     r"<\|im_start\|>(?!assistant)\w"

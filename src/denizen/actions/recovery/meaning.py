@@ -50,7 +50,7 @@ def read_meaning(text: str, tools: OfferedTools) -> RecoveredReply:
 
 
 def _of_text(text: str, tools: OfferedTools) -> RecoveredReply:
-    """Calls without marks are looked for where there are no others: next to those they are words."""
+    """Calls without marks are looked for only if there are no others: next to those they are words."""
     scanner = Scanner(text, tools)
     found = Reader(scanner)
     found.run()
@@ -101,7 +101,7 @@ class _Message(NamedTuple):
 
 
 def _messages(text: str) -> list[_Message]:
-    """The messages that a reply is made of; none where there is something between them, as in a text about them."""
+    """The messages in a reply; none if text separates them, as in prose about such messages."""
     if "<|message|>" not in text:
         return _without_tokens(text)
     pieces = ["start", *_MARK.split(text), ""]  # each piece after its mark
@@ -175,7 +175,7 @@ class Converter:
         self._parts = {**schema.get("definitions", {}), **schema.get("$defs", {})}
 
     def arguments(self, args: dict[str, Any]) -> dict[str, Any]:
-        """The arguments; what can't be converted stays as it is, for the tool to refuse.
+        """The arguments; values that can't be converted stay unchanged, for the tool to refuse.
 
         Models that write calls as text invent arguments: they are left out where all that is required is there.
         """
@@ -217,7 +217,7 @@ class Converter:
         return int(value) if kinds == {"integer"} and isinstance(value, float) and value.is_integer() else value
 
     def _typed(self, written: str, schema: Mapping[str, Any], kinds: set[str]) -> Any:
-        """The text as a value of one of the kinds; where it is none of them, as it is."""
+        """The text as a value of one of the kinds; otherwise unchanged."""
         text = written[:]  # a plain string
         if kinds == {"string"} or (not kinds and isinstance(written, Verbatim)):
             return text

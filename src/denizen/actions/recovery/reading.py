@@ -67,7 +67,7 @@ class Reader:
         self._whole = scanner.text
         self._thinking = False  # in a thought that has no end mark
         self._thought = False  # a thought was there
-        self._has_words = False  # besides calls
+        self._has_words = False  # other than calls
         self._since = 0  # where the words before the next call begin
         self._broken_until = 0
         self._objects_from = 0  # where objects without marks may be calls again
@@ -257,7 +257,7 @@ class Reader:
         return self._add_words(start, max(end, start + 1))
 
     def _take(self, calls: list[WrittenCall], start: int, end: int) -> bool:
-        """Keep the calls, if they are the model's own and of tools that there are; whether they are."""
+        """Keep the calls if they are the model's own and name our tools; whether they were kept."""
         known = [call for call in calls if call.args is not None and self._scanner.tools.find(call.name)]
         if not known or is_quoted(self._whole, start, end, since=self._since):
             return False
@@ -266,7 +266,7 @@ class Reader:
             if call.args is None:
                 self.broken.append(f"the arguments of a call of {call.name or 'a tool'} can't be read")
             elif call not in known:
-                self.broken.append(f"there is no tool {call.name!r}")
+                self.broken.append(f"unknown tool {call.name!r}")
         self._thinking, self._since = False, end
         return True
 

@@ -49,7 +49,7 @@ def may_hold_calls(text: str, names: Iterable[str]) -> bool:
 
 
 def recover_calls(text: str, tools: Tools) -> Recovered:
-    """The calls that `text` makes of `tools`, in whatever form its model writes them, and what else it says.
+    """The calls that `text` makes of `tools`, in any form that models write, and the rest of the text.
 
     `tools` are ours, or mappings with `name` and `parameters` (a JSON schema). Only they are called; what is in
     quotation marks, in code, or in another's turn isn't a call (docs/recovery.md). Arguments have the types that the

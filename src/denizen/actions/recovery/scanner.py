@@ -56,12 +56,12 @@ class OfferedTools:
         return next((candidate for candidate in candidates if candidate in self.schemas), "")
 
     def parameters(self, written: str) -> Iterable[str]:
-        """The names of what the tool takes; nothing where there is none of that name."""
+        """The names of the tool's parameters; empty for an unknown tool."""
         return self.schemas.get(self.find(written), {}).get("properties") or ()
 
 
 class WrittenCall:
-    """A call as it is written: a tool's name, which may be none of ours, and arguments that aren't converted yet.
+    """A call as written: a tool's name, which may be unknown, and its unconverted arguments.
 
     `args` is None where they can't be read; `wording` is the call's text from the name on.
     """
@@ -117,7 +117,7 @@ class Scanner:
         return match
 
     def past(self, pattern: re.Pattern[str], at: int) -> int:
-        """Where the next match of the pattern ends; the end of the text where there is none."""
+        """The end of the pattern's next match, or of the text."""
         match = pattern.search(self.text, at)
         end = match.end() if match else len(self.text)
         self.spend(end - at)

@@ -1,4 +1,4 @@
-"""What of a reply is shown while it streams: the words up to what opens a call."""
+"""Shows a reply while it streams: the words before a call begins."""
 
 import re
 from bisect import bisect_left
@@ -85,7 +85,7 @@ def openings_of(tools: tuple[str, ...]) -> Openings:
 class HoldCalls:
     """Shows the words of one reply as they come, up to what opens a call; the rest waits until the reply is whole.
 
-    Ordinary fences are shown as they come, whatever they hold. A thought that the reply begins with isn't shown.
+    Ordinary fences are shown as they come. A thought at the start of the reply isn't shown.
     """
 
     def __init__(self, openings: Openings) -> None:

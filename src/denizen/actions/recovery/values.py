@@ -32,7 +32,7 @@ _AFTER_STRING: Final = {
 
 
 class Unreadable(Exception):
-    """There is no value at this place."""
+    """Nothing here reads as a value."""
 
 
 class Untyped(str):
@@ -103,7 +103,7 @@ class Values:
         return True
 
     def key(self) -> str | None:
-        """The name of a member or an argument with the `:` or `=` after it; None where there is none."""
+        """The name of a member or an argument with the `:` or `=` after it; None if none is here."""
         before = self.at
         here = self.here()
         if here and here in "\"'":
@@ -118,7 +118,7 @@ class Values:
         return None
 
     def open(self, bracket: str) -> None:
-        """Go into a bracket. Raises Unreadable where there is none, or it is too deep."""
+        """Enter a bracket. Raises Unreadable if none is here, or the nesting is too deep."""
         self._depth += 1
         if self._depth > MAX_DEPTH or not self._take(bracket):
             raise Unreadable
@@ -212,7 +212,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _number(text: str) -> Any:
-    """The number, or the text as it is written where it is none of JSON's: `07` may be a month or a post code."""
+    """The number, or its text unchanged if it isn't valid JSON: `07` may be a month or a post code."""
     if not _JSON_NUMBER.match(text):
         return Untyped(text)
     return float(text) if {".", "e", "E"} & set(text) else int(text)
@@ -221,7 +221,7 @@ def _number(text: str) -> Any:
 def read_object(
     scanner: Scanner, at: int, *, bare: bool = False, loose: bool = False
 ) -> tuple[dict[str, Any], int] | None:
-    """The object that begins at `at`, and where it ends; None where there is none."""
+    """The object that begins at `at`, and its end; None if none begins there."""
     values = Values(scanner, at, bare=bare, loose=loose)
     try:
         value = values.value()

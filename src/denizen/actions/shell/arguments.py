@@ -49,7 +49,7 @@ class _Arguments:
         self._options = {"in": options["path"], **options} if "path" in options else options
 
     def take_prose(self) -> None:
-        """Options, then prose as it is, and options or a table of them; or one quoted word and options."""
+        """Options, then unchanged prose, and options or a table of them; or one quoted word and options."""
         words, _ = WordSplitter(self._body).read(0)
         taken = self._take_options(words)
         rest = words[taken:]
@@ -110,7 +110,7 @@ class _Arguments:
         return found.start()
 
     def take_command_line(self, words: Sequence[Word]) -> None:
-        """Options, then a command line as it is; of one quoted word, or a here-document, what it holds."""
+        """Options, then an unchanged command line; the contents of a single quoted word or here-document."""
         taken = self._take_options(words)
         rest = words[taken + 1 :] if taken < len(words) and words[taken].ends_options else words[taken:]
         if rest:
@@ -145,7 +145,7 @@ class _Arguments:
                 each for value in values for each in (value if isinstance(value, list) else [value])
             ]
         elif last and len(rest) > 1 and not all(word.bare for word in rest):
-            raise ToolRefused(f"there are too many words: {last.option} is one, so quote all of it together")
+            raise ToolRefused(f"too many words: {last.option} takes one, so quote all of it together")
         elif last:
             text = rest[0].text + "".join(word.gap + word.text for word in rest[1:])
             self.given[last.name] = self._value(last, text)
@@ -175,7 +175,7 @@ class _Arguments:
         if parameter is None:
             near = difflib.get_close_matches(name[2 : _MAX_SHOWN_CHARS + 2], self._options, 1, 0.5)
             hint = f"; did you mean --{near[0]}?" if near else ""
-            raise ToolRefused(f"there is no option {name[:_MAX_SHOWN_CHARS]}{hint}")
+            raise ToolRefused(f"unknown option {name[:_MAX_SHOWN_CHARS]}{hint}")
         after = at + 1
         if not equals:
             following = words[after] if after < len(words) else None
@@ -214,7 +214,7 @@ def show(call: ToolCall, tools: Toolset) -> str:
         if isinstance(text, str) and "\n" not in text:
             line = " ".join([name, *_options(args, parameters.positional[:1], parameters), text])
             found = read_reply(f"$({line})").commands
-            with suppress(ToolRefused):  # as it is, it would be read as something else
+            with suppress(ToolRefused):  # unchanged, it would be read as something else
                 if len(found) == 1 and found[0].end == len(line) + 3 and arguments_of(found[0], parameters) == args:
                     return line
     places = [*takewhile(lambda place: place.name in args, parameters.positional)]

@@ -21,7 +21,7 @@ PROSE = frozenset({"done", "note", "ask", "memorize", "remember", "store"})
 """Commands that take what follows their name as a person would write it."""
 
 COMMAND_LINES = frozenset({"command", "args"})
-"""Parameters that are a command line themselves: they get the rest of the command as it is."""
+"""Parameters that are a command line themselves: they get the rest of the command unchanged."""
 
 _MAX_SUMMARY_CHARS = 70
 """Characters of a tool's description in the prompt."""
@@ -192,7 +192,7 @@ def _as(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 def plain_text(value: Any) -> str:
-    """A value as a word: text as it is, anything else as JSON."""
+    """A value as a word: text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -234,7 +234,7 @@ def unknown_command(name: str, tools: Toolset) -> str:
         near = command_name(tool, tools)
     near = near or next(iter(difflib.get_close_matches(name, [*commands, "done"], 1, 0.5)), "")
     maybe = f"; did you mean $({near})?" if near else ";"
-    return f"there is no command {name!r}{maybe} $(help) lists them"
+    return f"unknown command {name!r}{maybe} $(help) lists them"
 
 
 # What the model sees
@@ -274,7 +274,7 @@ class Help:
         self._tools = Toolset([self, *tools])
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
-        """All commands in a line each, or one in full. Raises ToolRefused where there is none of that name."""
+        """All commands in a line each, or one in full. Raises ToolRefused for an unknown name."""
         if wrong := [key for key in args if key != "command"]:
             raise ToolRefused(f"help: `{wrong[0]}` is unknown; it takes (command?)")
         if name := str(args.get("command") or "").strip("$() "):

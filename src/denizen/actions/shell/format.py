@@ -35,7 +35,7 @@ _BOTH = "The commands in your text were not run: the reply also had structured c
 
 
 class Shell:
-    """The model writes `$(cmd …)` into its text, for every tool there is (decisions, "Commands in text").
+    """The model writes `$(cmd …)` into its text, for any tool (decisions, "Commands in text").
 
     Calls that come in another way are read as `Native` reads them.
     """
@@ -48,7 +48,7 @@ class Shell:
         self._grammars: WeakKeyDictionary[Toolset, str] = WeakKeyDictionary()
 
     def extra_tools(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        """`$(help)`, where there are tools to explain."""
+        """`$(help)`, if there are tools to explain."""
         return [Help(tools)] if tools else ()
 
     def prepare(self, request: ModelRequest, tools: Toolset) -> ModelRequest:

@@ -79,12 +79,12 @@ class ShellReply:
 
     @property
     def acts(self) -> bool:
-        """Whether there is a command, or what was meant as one."""
+        """Whether the reply has a command, or a broken one."""
         return bool(self.commands or self.unclosed or self.quoted)
 
 
 def read_reply(text: str) -> ShellReply:
-    """The commands of a reply, in order; linear in its length, whatever it holds."""
+    """The commands of a reply, in order; linear in its length."""
     if "$(" not in text:
         return ShellReply(prose=text)
     return _Reader(text).read()
@@ -250,6 +250,6 @@ class _Reader:
 
 
 def plain_prose(prose: str) -> str:
-    """The prose as it is meant: an escaped parenthesis without its like loses the backslash."""
+    """The prose, with the backslash removed from escaped parentheses that have no partner."""
     prose = prose.strip()
     return prose if prose.count("\\(") == prose.count("\\)") else re.sub(r"\\([()])", r"\1", prose)

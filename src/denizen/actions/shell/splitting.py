@@ -38,7 +38,7 @@ WHOLLY_QUOTED = re.compile(r"""\$'(?:\\.|[^'\\])*+'|"(?:\\.|[^"\\])*+"|'[^']*+'"
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word as it is meant: without its quotes.
+    """A word without its quotes.
 
     `start` is where it begins after the command's name, `gap` the blanks before it. `bare`: nothing of it is quoted;
     `option`: it begins with a `--` that isn't.
@@ -57,7 +57,7 @@ class Word:
 
 
 class WordSplitter:
-    """Reads words from any place of a text; linear in what is read, whatever it holds."""
+    """Reads words from any place of a text, in linear time."""
 
     def __init__(self, text: str) -> None:
         self._text = text

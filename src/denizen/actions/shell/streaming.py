@@ -1,4 +1,4 @@
-"""What of a reply with commands is shown while it streams."""
+"""Shows a reply with commands while it streams: the prose, without the commands."""
 
 import re
 from functools import lru_cache
@@ -27,7 +27,7 @@ _PIECE: Final = re.compile(
 
 @lru_cache(maxsize=16)
 def _openings_of(tools: tuple[str, ...]) -> Openings:
-    """What opens a command, besides what opens a native call."""
+    """Openings of commands and of native calls."""
     return Openings(
         tools,
         opening=rf"{_BEFORE}\$\((?:\s*[a-z]|\s{{400}})|^[ \t]*\[\d{{1,3}}\][ \t]*\$[ \t]|{_INDENT}`{{1,2}}\s*\$\(",

@@ -113,7 +113,7 @@ class _Call:
         if (name := args.get("tool")) in self._tools:
             raise ToolRefused(f"the arguments of {name} must be a JSON object")
         near = difflib.get_close_matches(str(name), self._tools, 1, 0.5)
-        raise ToolRefused(f"there is no tool {name!r}{f'; did you mean {near[0]}?' if near else ''} Use {SEARCH}")
+        raise ToolRefused(f"unknown tool {name!r}{f'; did you mean {near[0]}?' if near else ''} Use {SEARCH}")
 
     async def run(self, args: dict[str, Any], turn: ToolContext) -> ToolResult:
         """Raises ToolRefused."""

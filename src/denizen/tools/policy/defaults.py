@@ -81,7 +81,7 @@ def with_defaults(tools: Sequence[Tool], settings: Mapping[str, Mapping[str, Any
     names = [tool.name for tool in tools]
     for name in settings:
         if name not in names and name not in BUILT_IN_TOOLS:
-            raise ConfigError(f"tools.{name}: there is no tool {name!r}. {_nearest(name, names)}")
+            raise ConfigError(f"tools.{name}: unknown tool {name!r}. {_nearest(name, names)}")
     found: list[Tool] = []
     for tool in tools:
         defaults, schema = settings.get(tool.name, {}), tool.schema
@@ -120,7 +120,7 @@ def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
         if rule.tool in unknown and not rule.tool.startswith(("mcp_", *extensions)):
             meant = resolve_alias(rule.tool, known)
             hint = f"Did you mean {meant}?" if meant else _nearest(rule.tool, known)
-            raise ConfigError(f"policy.rules[{number}]: there is no tool {rule.tool!r}. {hint}")
+            raise ConfigError(f"policy.rules[{number}]: unknown tool {rule.tool!r}. {hint}")
 
 
 def may_default(schema: Schema) -> dict[str, dict[str, Any]]:

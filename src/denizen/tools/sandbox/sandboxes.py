@@ -276,7 +276,7 @@ class GuardedSandbox:
 
     @property
     def confines(self) -> bool:
-        """Whether there is one that works."""
+        """Whether a sandbox works here."""
         return self._chosen.confines
 
     def wrap(
