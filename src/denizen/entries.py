@@ -117,8 +117,8 @@ class StateEntry(Entry, frozen=True, kw_only=True, tag="state"):
 class SystemEntry(Entry, frozen=True, kw_only=True, tag="system"):
     """A message from the system (a subagent's result), which the model sees in its next turn.
 
-    `by_operator`: in the words of whoever runs the agent, as a heartbeat's; a call may repeat them. `message_id` is
-    that of the message it came as, where it came through a queue.
+    `by_operator`: in the operator's words, as a heartbeat's; a call may repeat them. `message_id` is the id of the
+    message that brought it through a queue, if one did.
     """
 
     text: str

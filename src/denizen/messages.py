@@ -126,7 +126,7 @@ StopReason = Literal["end", "tool_calls", "length", "refusal", "error", "aborted
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """Tokens and US dollars of one call, or of a turn; None where the provider doesn't say.
+    """Tokens and US dollars of one call, or of a turn; None if the provider doesn't say.
 
     `input` excludes the tokens read from and written to the provider's cache. In `RunResult.usage` the cache
     fields are those of the last call: every call reports about the whole context there (decisions, "Usage of a turn").

@@ -82,7 +82,7 @@ async def _go_on(
 
 
 def _question(name: str, entries: Sequence[AnyEntry]) -> Ask:
-    """What the session waits for. Raises SessionError where that is nothing."""
+    """What the session waits for. Raises SessionError if that is nothing."""
     if parked := question_of(entries):
         return Ask(parked.call_id, parked.question, parked.name, parked.args)
     hint = f" Its turn is unfinished; continue it: denizen ask --session {shlex.quote(name)}"

@@ -71,7 +71,7 @@ def unattached(text: str) -> list[str]:
 
 
 def read_piped(stream: TextIO) -> bytes:
-    """All of standard input where it is a pipe or a file; nothing where it is a terminal or another device.
+    """All of standard input where it is a pipe or a file; nothing if it is a terminal or another device.
 
     Raises ConfigError when it is too long.
     """

@@ -145,7 +145,7 @@ def _shadow(workspace: Path | None) -> Shadow:
 async def _return_to(shadow: Shadow, checkpoint: str, name: str) -> str:
     """Take a session back to a checkpoint, files and all; returns the snapshot of what the files were until now."""
     sessions, key = store(), session_key(name)
-    await sessions.read(key)  # which raises where there is none
+    await sessions.read(key)  # which raises if there is none
     session = await sessions.open(key)
     try:
         await finish_undo(shadow, session)

@@ -39,7 +39,7 @@ class Tried(msgspec.Struct, frozen=True):
 
 
 def test_model(loaded: Loaded, name: str, *, as_json: bool) -> None:
-    """Try a model and say what works. Raises DenizenError where it can't be asked, or doesn't call the tool."""
+    """Try a model and say what works. Raises DenizenError if it can't be asked, or doesn't call the tool."""
     tried = asyncio.run(_try(loaded, name))
     if as_json:
         write_json(tried)

@@ -140,7 +140,7 @@ class CommandOptions:
     async def with_session(self, loaded: Loaded, *, begun: bool) -> "CommandOptions":
         """These options with the name of the session, and the profile that it began with unless another is named.
 
-        It is the session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError where there
+        It is the session of `--session`, else the one of `--continue`, else a new one. Raises ConfigError if there
         is none to continue, or must be one that has `begun` and isn't.
         """
         info = store().info(self.session) if self.session else None

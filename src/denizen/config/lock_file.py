@@ -20,7 +20,7 @@ _PID_CHARS = 20
 def lock(path: Path, busy: str) -> int:
     """A descriptor that holds the lock file, which names this process.
 
-    Raises ConfigError where another one does: the words of `busy`, with its number in place of `{holder}`.
+    Raises ConfigError if another one does: the words of `busy`, with its number in place of `{holder}`.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     for _ in range(_MAX_TRIES):

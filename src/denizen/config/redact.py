@@ -58,7 +58,7 @@ _URL_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 
 
 class Redactor:
-    """Replaces secrets by marks that name them, `[redacted:NAME]`, also where they are escaped for JSON or a URL.
+    """Replaces secrets by marks that name them, `[redacted:NAME]`, even if they are escaped for JSON or a URL.
 
     Each line of a secret is one, too: `[redacted:NAME#2]`. Those shorter than 8 characters are ignored.
     """
@@ -105,7 +105,7 @@ class Redactor:
         return False
 
     def value(self, value: Any) -> Any:
-        """Any nesting of dicts, lists, tuples and structs without secrets in its strings; the same where none are."""
+        """Any nesting of dicts, lists, tuples and structs without secrets in its strings; the same if none are."""
         return map_text(value, self.text) if self._marks else value
 
     def message(self, message: Cleaned) -> Cleaned:
@@ -258,7 +258,7 @@ class RedactingFilter(logging.Filter):
 def map_text(value: Any, change: Callable[[str], str]) -> Any:
     """`value` with every string in it changed: keys and items of dicts, lists, tuples, and structs' free text.
 
-    The very same object where nothing changed. A struct's fields with a fixed set of values stay as they are.
+    The very same object if nothing changed. A struct's fields with a fixed set of values stay as they are.
     """
     match value:
         case str():

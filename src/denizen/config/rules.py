@@ -66,7 +66,7 @@ def deciding_rule(
 
 
 class DeniedPaths:
-    """The paths of a workspace that rules deny to a tool, also where it comes upon them by itself.
+    """The paths of a workspace that rules deny to a tool, even if it comes upon them by itself.
 
     `patterns` are those of the rules, relative to the workspace.
     """

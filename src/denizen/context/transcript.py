@@ -238,7 +238,7 @@ async def summarise(messages: Sequence[Message], window: int, ask: AskModel) -> 
     """A summary of `messages` by the model, which is shown about half its `window` (tokens) at a time.
 
     Each batch is shown with the summary of those before it. A message that is too long for one is left out, and the
-    summary says so. It takes a quarter of the window at most, and is empty where the model refuses. Raises ModelError
+    summary says so. It takes a quarter of the window at most, and is empty if the model refuses. Raises ModelError
     when it can't be asked.
     """
     most, longest = window * 3 // 2, window * 3 // 4  # characters of a batch, and of the summary

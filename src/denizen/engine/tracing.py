@@ -41,7 +41,7 @@ def tool_span(name: str, call_id: str) -> AbstractContextManager[Span]:
 
 
 UNTRACED = nullcontext(trace.INVALID_SPAN)
-"""In place of a span where nothing is recorded."""
+"""In place of a span if nothing is recorded."""
 
 
 def record_answer(span: Span, outcome: AssistantMessage | ModelError) -> None:

@@ -123,7 +123,7 @@ async def take_back(
 async def return_to(checkpoints: Checkpoints, session: Session, snapshot: str) -> str:
     """Make the files those of a snapshot, and the conversation what it was then; `redo` takes it back.
 
-    Returns the snapshot of what the files were until now. Raises DenizenError where the session made no such
+    Returns the snapshot of what the files were until now. Raises DenizenError if the session made no such
     checkpoint on its move to its head.
     """
     to = _entry_at(session.entries, snapshot)
@@ -139,7 +139,7 @@ async def return_to(checkpoints: Checkpoints, session: Session, snapshot: str) -
 async def finish_undo(checkpoints: Checkpoints | None, session: Session) -> None:
     """Finish what a crash left half done. What the user has changed since is not overwritten: then it is given up.
 
-    Raises DenizenError, once, where it is given up: the conversation stays, and opening the session again succeeds.
+    Raises DenizenError, once, if it is given up: the conversation stays, and opening the session again succeeds.
     """
     last = session.entries[-1] if session.entries else None
     if isinstance(last, CheckpointEntry) and last.label == BEFORE and not unfinished(session.entries):

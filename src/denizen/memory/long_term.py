@@ -167,7 +167,7 @@ class LongTermMemory:
         return self._notes.append_today(fact, untrusted=untrusted)
 
     def for_prompt(self, days: int) -> list[tuple[str, str]]:
-        """What a session's prompt holds of the notes, as `Notes.for_prompt` has it; nothing where none are kept."""
+        """What a session's prompt holds of the notes, as `Notes.for_prompt` has it; nothing if none are kept."""
         return self._notes.for_prompt(days) if self._notes else []
 
     def facts(self) -> list[Fact]:

@@ -69,7 +69,7 @@ def max_answer_tokens(model: str) -> int:
 def wants_responses(model: str, *, at_openai: bool) -> bool:
     """Whether a model of OpenAI's is best asked by its Responses API.
 
-    That is where nothing else serves it, and at OpenAI itself where it thinks: servers that stand in for OpenAI speak
+    That is if nothing else serves it, and at OpenAI itself where it thinks: servers that stand in for OpenAI speak
     Chat Completions more often.
     """
     return bool(_RESPONSES_ONLY.search(model) or (at_openai and _THINKS.search(model)))
@@ -100,7 +100,7 @@ def cost_at(prices: Prices, usage: Usage) -> float | None:
 
 
 def known_models(provider: str) -> Iterator[PricedModel]:
-    """The models of a provider that chat, at the prices of short prompts; none where the catalogue doesn't know it."""
+    """The models of a provider that chat, at the prices of short prompts; none if the catalogue doesn't know it."""
     from genai_prices import data_snapshot
 
     found = data_snapshot.find_provider_by_id(data_snapshot.get_snapshot().providers, provider)

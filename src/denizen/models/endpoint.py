@@ -20,7 +20,7 @@ class Endpoint:
     """The address of `path` (`/messages`) below `base_url`, and the header fields of each request to it.
 
     A query in `base_url` (`?api-version=1`) stays, after `path`; a user's name and password become a header field.
-    `headers`: fields, later sources override earlier ones. Raises ConfigError where `base_url` isn't an address, naming
+    `headers`: fields, later sources override earlier ones. Raises ConfigError if `base_url` isn't an address, naming
     the setting, or a field can't be sent.
     """
 

@@ -254,7 +254,7 @@ class GeminiCall:
         self._growing = ""
 
     def extend(self, call: dict[str, Any]) -> None:
-        """Add arguments. Raises ValueError where their place makes no sense."""
+        """Add arguments. Raises ValueError if their place makes no sense."""
         if (args := call.get("args")) is not None:
             self._args |= args if isinstance(args, dict) else {INVALID_JSON: encode_json(args).decode()}
         for piece in call.get("partialArgs") or ():

@@ -43,7 +43,7 @@ class VertexModel(GeminiModel):
     """A model of Vertex AI, named `gemini-…`, or `publishers/PUBLISHER/models/MODEL`.
 
     Empty, `project` and `location` are those of `GOOGLE_CLOUD_PROJECT` and `GOOGLE_CLOUD_LOCATION`, else the
-    credentials' project and `global`; an empty `base_url` is the location's. Raises ConfigError where the extra isn't
+    credentials' project and `global`; an empty `base_url` is the location's. Raises ConfigError if the extra isn't
     installed.
     """
 

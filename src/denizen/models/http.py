@@ -28,7 +28,7 @@ STREAM_SILENCE_S: Final = 120.0
 """Seconds without a byte after which a stream has died."""
 
 ANSWER_SILENCE_S: Final = 600.0
-"""The same for an answer in one piece, where nothing comes until the model has finished."""
+"""The same for an answer in one piece, if nothing comes until the model has finished."""
 
 KEEP_ALIVE_S: Final = 30.0
 """Seconds that an unused connection is kept."""
@@ -209,7 +209,7 @@ class SseParser:
         self._rest = b"\n"
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The data of every event that is complete now. Raises ConnectionError where one has no end."""
+        """The data of every event that is complete now. Raises ConnectionError if one has no end."""
         if len(self._rest) > MAX_EVENT_BYTES:
             raise ConnectionError(f"its stream has an event of more than {MAX_EVENT_BYTES >> 20} MB")
         data = self._rest + data

@@ -18,7 +18,7 @@ _CHAT_METHODS: Final = ("generateContent",)
 
 
 def models_in(answer: Any, provider: str) -> Iterator[PricedModel]:
-    """The models of a list that chat, with what the list says of each; nothing where it isn't a list."""
+    """The models of a list that chat, with what the list says of each; nothing if it isn't a list."""
     listed = answer.get("data") or answer.get("models") if isinstance(answer, dict) else answer
     for each in listed if isinstance(listed, list) else ():
         name = each.get("id") or each.get("name") if isinstance(each, dict) else None

@@ -17,7 +17,7 @@ MAX_ANSWER_BYTES = 1_000_000
 
 
 def served_models(base_url: str) -> list[str]:
-    """The chat models of the server at `base_url` (`http://127.0.0.1:11434/v1`) in its order; none where none answers.
+    """The chat models of the server at `base_url` (`http://127.0.0.1:11434/v1`) in its order; none if none answers.
 
     A port on which nobody listens costs a fraction of a millisecond. Blocks for `TIMEOUT_S` at most.
     """

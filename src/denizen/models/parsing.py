@@ -29,7 +29,7 @@ def decode(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
     """The value. Bytes that aren't UTF-8, control characters and halves of surrogate pairs are put right.
 
     What is null where something else should be, and counts in `usage` or `usageMetadata` that are none, are as if they
-    weren't there. Raises ValueError where it isn't JSON of that type.
+    weren't there. Raises ValueError if it isn't JSON of that type.
     """
     try:
         return decoder.decode(data)
@@ -49,7 +49,7 @@ def decode(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
 
 
 def word(fields: dict[str, Any], name: str) -> str:
-    """A field's text; empty where it is something else, or isn't there."""
+    """A field's text; empty if it is something else, or isn't there."""
     value = fields.get(name)
     return value if isinstance(value, str) else ""
 

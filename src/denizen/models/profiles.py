@@ -89,7 +89,7 @@ class Candidate:
     """A model reached with one auth profile; candidates of one `name` that follow each other are tried in turn.
 
     `name` is `provider:model`; `key_from` says where the key comes from (a setting, an environment variable): who must
-    fix it reads it. `cost` gives the US dollars of a call, None where its price isn't known. `limits` are the model's
+    fix it reads it. `cost` gives the US dollars of a call, None if its price isn't known. `limits` are the model's
     (None: what it says itself), and `settings` what the user set for it alone. `account` names
     server and key: candidates of one name and account rest together, whatever agents they belong to.
     """

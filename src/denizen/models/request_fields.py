@@ -57,9 +57,9 @@ class _Open(Exception):
 
 
 def closed(schema: dict[str, Any], *, all_required: bool = False) -> dict[str, Any] | None:
-    """The schema with every object closed to further fields; None where that would change its meaning.
+    """The schema with every object closed to further fields; None if that would change its meaning.
 
-    `all_required`: also None where a field may be left out.
+    `all_required`: also None if a field may be left out.
     """
     try:
         return _closed(schema, all_required)

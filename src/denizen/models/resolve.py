@@ -165,7 +165,7 @@ class _Opener:
         return Client(model, access.provider, http=self._http, **options)
 
     def _from_plugin(self, name: str, model: str, settings: ProviderSettings) -> Model:
-        """A model of another package. Raises ConfigError where none knows the provider, or that fails."""
+        """A model of another package. Raises ConfigError if none knows the provider, or that fails."""
         plugins = entry_points(group="denizen.models")
         if name not in plugins.names:
             known = sorted({*PROVIDERS, "bedrock", "offline", *self._config.providers, *plugins.names} - {name})

@@ -192,7 +192,7 @@ class WireModel(ABC):
         await self._http.close()
 
     async def served(self) -> list[PricedModel]:
-        """The models that the provider lists now, with what it says of them. Raises ModelError where it lists none."""
+        """The models that the provider lists now, with what it says of them. Raises ModelError if it lists none."""
         try:
             async with asyncio.timeout(LIST_TIMEOUT_S), self._http.get(self._to.at(self.list_path)) as response:
                 body = await response.read()
@@ -211,7 +211,7 @@ class WireModel(ABC):
         return found
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
-        """The tokens of the call, as its provider counts them; None where it doesn't."""
+        """The tokens of the call, as its provider counts them; None if it doesn't."""
         if not self.count_path:
             return None
         fields = {name: value for name, value in self._fields(request).items() if name in self.counted_fields}
@@ -305,7 +305,7 @@ class WireModel(ABC):
         return [encoded.head, comma, b",".join(self._latest(encoded)), b"]}"]
 
     async def _in_one_piece(self, response: Response, request: ModelRequest) -> bool:
-        """Whether the answer isn't a stream. Raises ModelError where it is a refusal."""
+        """Whether the answer isn't a stream. Raises ModelError if it is a refusal."""
         if response.status != 200:
             body = b""
             with suppress(OSError):  # the status says enough where its words break off

@@ -77,7 +77,7 @@ class Checkpoints(Protocol):
         """The paths that changed between the snapshots of any of these pairs."""
 
     async def ours_alone(self, done: CheckpointSpan) -> Collection[str]:
-        """The paths that the agent changed. Raises DenizenError where somebody else changed one of them meanwhile."""
+        """The paths that the agent changed. Raises DenizenError if somebody else changed one of them meanwhile."""
 
     async def restore(self, snapshot: str, *, expect: str = "", force: bool = False, only: Collection[str] = ()) -> str:
         """Make the files what they were, or `only` these paths; returns the id of what they were until now.

@@ -23,7 +23,7 @@ class Sandboxed(msgspec.Struct, frozen=True):
 
 
 class Sandbox(Protocol):
-    """Where commands run. `promises` says what it holds, in a sentence; `confines` is False where it holds nothing."""
+    """Where commands run. `promises` says what it holds, in a sentence; `confines` is False if it holds nothing."""
 
     @property
     def name(self) -> str: ...

@@ -105,7 +105,7 @@ def plan_of(tasks: Iterable[Task]) -> Plan:
 
 
 def current_plan(entries: Sequence[AnyEntry]) -> Plan:
-    """The plan of a session: what its last `task` call left; empty where there was none."""
+    """The plan of a session: what its last `task` call left; empty if there was none."""
     for entry in reversed(entries):
         if isinstance(entry, ToolEntry) and (plan := plan_in(entry.message)):
             return plan

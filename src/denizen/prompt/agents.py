@@ -48,7 +48,7 @@ def find_agents(home: Path, workspace: Path, *, trusted: bool) -> tuple[dict[str
 
 
 def read_agent(path: Path, text: str | None = None) -> AgentFile:
-    """The definition that a file holds, or the `text` that counts. Raises OSError or ValueError where it is wrong.
+    """The definition that a file holds, or the `text` that counts. Raises OSError or ValueError if it is wrong.
 
     The files of other programs are read, too: what those name in further fields is passed over, and so is their model,
     unless it is `provider:model`.

@@ -38,7 +38,7 @@ def build_prompt(
 
     `identity` says who the agent is, unless `instructions` do; points of it that name a tool in backticks are only for
     agents that have the tool. `started` is when the session began, `tools` the tools' names, `platform` the
-    system and machine (`linux x86_64`). `listed` is False where the action format names the tools.
+    system and machine (`linux x86_64`). `listed` is False if the action format names the tools.
     The current time has no place in it: it goes with the user's messages.
     """
     runtime = {

@@ -71,7 +71,7 @@ def find_definitions(
 def read_fields(path: Path, text: str | None = None) -> tuple[dict[str, Any], str]:
     """The front matter of a file, or of the `text` that counts, and the text below it.
 
-    Raises OSError or ValueError where it has none.
+    Raises OSError or ValueError if it has none.
     """
     data = read_file(path, _MAX_BYTES) or b""
     text = (data.decode("utf-8-sig", errors="replace") if text is None else text).replace("\r\n", "\n")
@@ -82,7 +82,7 @@ def read_fields(path: Path, text: str | None = None) -> tuple[dict[str, Any], st
 
 
 def _front_matter(text: str) -> dict[str, Any]:
-    """The fields of a YAML front matter: text, lists and dicts. Raises ValueError where it isn't YAML.
+    """The fields of a YAML front matter: text, lists and dicts. Raises ValueError if it isn't YAML.
 
     It is often written with what YAML forbids, as in `description: Use when: always`; such values are taken as they
     are.

@@ -70,7 +70,7 @@ class SkillPins:
         return admitted, notices
 
     def use(self, skills: Sequence[Skill]) -> tuple[list[Skill], list[str]]:
-        """What `admit` admits; from now on new ones must stay as they are. Raises ConfigError where that isn't kept."""
+        """What `admit` admits; from now on new ones must stay as they are. Raises ConfigError if that isn't kept."""
         admitted, notices = self.admit(skills)
         for skill in admitted:
             if self.state(skill) == "new":

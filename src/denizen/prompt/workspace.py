@@ -21,7 +21,7 @@ from denizen.trusted.session_files import NAMES, SessionFiles
 class WorkspacePrompt:
     """Builds the system prompt from the user's files in `own_folder` and the project's in `workspace`.
 
-    `identity` says who the agent is, unless `instructions` do; `lists_tools` is False where the action format does.
+    `identity` says who the agent is, unless `instructions` do; `lists_tools` is False if the action format does.
     `guides` are for agents that have one of their tools. `pins` leave out skills that were changed; `notes` are the
     latest daily ones by their paths, and MEMORY.md where that isn't in `own_folder`. What commands changed in
     `session_files` is left out.

@@ -121,7 +121,7 @@ class PostgresDatabase:
                     "`createdb --encoding=UTF8 --template=template0 NAME`."
                 )
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_ONE_AT_A_TIME])
-            # asked for first: IF NOT EXISTS needs the right to create tables even where there is nothing to create
+            # asked for first: IF NOT EXISTS needs the right to create tables even if there is nothing to create
             if connection.execute("SELECT to_regclass('denizen_versions') IS NULL").fetchall() == [(True,)]:
                 connection.execute("CREATE TABLE denizen_versions (part text PRIMARY KEY, version integer NOT NULL)")
             found = connection.execute("SELECT version FROM denizen_versions WHERE part = %s", [part]).fetchone()

@@ -112,7 +112,7 @@ class JsonlStore:
     async def fork(self, key: str, to: str, *, at: str = "") -> None:
         """A new session `to` that begins with all of `key` up to entry `at` (default: its head); `key` stays as it is.
 
-        Raises SessionError where there is no such entry, and when `to` exists.
+        Raises SessionError if there is no such entry, and when `to` exists.
         """
         key, to = session_key(key), session_key(to)
         source, path = self._load(key), self._prepared_path(to)
@@ -128,7 +128,7 @@ class JsonlStore:
                 raise
 
     def info(self, key: str) -> SessionInfo | None:
-        """The line of the index for one session; None where there is none of that key."""
+        """The line of the index for one session; None if there is none of that key."""
         return _summary(self.path(key))
 
     async def list(self) -> Sequence[SessionInfo]:

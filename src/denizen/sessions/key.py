@@ -92,7 +92,7 @@ def transcript_path(root: Path, key: str) -> Path:
 
 
 def key_of(path: Path) -> str:
-    """The key of a session's file; empty where its name was too long to hold the key."""
+    """The key of a session's file; empty if its name was too long to hold the key."""
     agent, parts = path.parent.name, path.stem.split("+")
     if len(parts) != 4 or "=" in agent + path.stem:
         return ""

@@ -43,7 +43,7 @@ class MemoryStore:
     async def fork(self, key: str, to: str, *, at: str = "") -> None:
         """A new session `to` that begins with all of `key` up to entry `at` (default: its head).
 
-        Raises SessionError where there is no such entry, and when `to` exists.
+        Raises SessionError if there is no such entry, and when `to` exists.
         """
         source, to, fork = self._find(key), session_key(to), EntryTree()
         entries = source.fork(session_key(key), to, at, self.clock.now())

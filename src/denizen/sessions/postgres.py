@@ -145,7 +145,7 @@ class PostgresStore:
     async def fork(self, key: str, to: str, *, at: str = "") -> None:
         """A new session `to` that begins with all of `key` up to entry `at` (default: its head); `key` stays as it is.
 
-        Raises SessionError where there is no such entry, and when `to` exists.
+        Raises SessionError if there is no such entry, and when `to` exists.
         """
         key, to = session_key(key), session_key(to)
         source = await self._load(key)

@@ -62,7 +62,7 @@ class EntryTree:
     def fork(self, key: str, to: str, at: str, now: datetime) -> list[AnyEntry]:
         """The entries of a new session `to`, made of this one, `key`: a header, and what led to `at` (empty: the head).
 
-        Raises SessionError where there is no such entry.
+        Raises SessionError if there is no such entry.
         """
         if at and at not in self:
             raise SessionError(f"Session {key} has no entry {at!r} to fork from.")

@@ -45,7 +45,7 @@ def is_pdf(data: bytes) -> bool:
 
 
 def read_pdf(data: bytes, name: str) -> Document:
-    """A PDF document with its text, which can take seconds. Raises ConfigError where it can't be read."""
+    """A PDF document with its text, which can take seconds. Raises ConfigError if it can't be read."""
     if len(data) > LARGEST:
         raise ConfigError(f"{name} is longer than {LARGEST // 1_000_000} MB. {_IN_PARTS}")
     with _opened(data, name) as reader:
@@ -125,7 +125,7 @@ def _opened(data: bytes, name: str) -> Generator["PdfReader"]:
 
 
 def _texts(reader: "PdfReader", pages: Iterable[int]) -> Iterator[str]:
-    """The text of each of the pages, by their numbers from 0 on, under a mark; empty where a page has none."""
+    """The text of each of the pages, by their numbers from 0 on, under a mark; empty if a page has none."""
     for number in pages:
         text = reader.pages[number].extract_text().strip().encode("utf-8", "replace").decode()
         yield f"[page {number + 1}]\n{text}" if text else ""

@@ -1,4 +1,4 @@
-"""Text that is safe to print on a terminal, whoever wrote it."""
+"""Text that is safe to print on a terminal, from any author."""
 
 import re
 

@@ -160,7 +160,7 @@ class Scrollback(ScrollView, can_focus=True):
         return [Segment(text[:start], style), Segment(text[start:end], marked), Segment(text[end:], style)]
 
     def _time(self, number: int) -> str:
-        """The time of a row; empty where the row above is of the same minute."""
+        """The time of a row; empty if the row above is of the same minute."""
         row = self._rows[number]
         same = number > 0 and self._rows[number - 1].at == row.at
         return "" if same or not row.begins else row.at
@@ -181,7 +181,7 @@ class Scrollback(ScrollView, can_focus=True):
 
 
 def broken(text: str, cells: int) -> Iterator[str]:
-    """The rows that show a line in that many cells, broken between words where there are some."""
+    """The rows that show a line in that many cells, broken between words if there are some."""
     while not (len(text) <= cells and text.isascii()) and cell_len(text) > cells:
         fits = text[:cells] if text.isascii() else chop_cells(text, cells)[0]
         space = len(fits) if text[len(fits)] == " " else fits.rfind(" ")

@@ -511,7 +511,7 @@ class Agent:
         sandbox = with_shown(self.config.sandbox, shown)
         config = msgspec.structs.replace(self.config, sandbox=sandbox)
         config = located(config, environ=self.record.environ, cwd=folder, home=home or self.home, workspace=folder)
-        if home:  # where nobody has accepted the MCP servers
+        if home:  # if nobody has accepted the MCP servers
             config = msgspec.structs.replace(config, mcp={})
         model = model or self.model
         if home:

@@ -24,7 +24,7 @@ def says_prompt(agent: AgentHandle, text: str) -> bool:
 async def prompt_said(agent: AgentHandle, session: Session, text: str, message_id: str = "") -> list[Text]:
     """The prompt that these words of a message name, filled in; empty for other words.
 
-    It counts as others' text. A message that the session has says no more. Raises ToolRefused where the server has no
+    It counts as others' text. A message that the session has says no more. Raises ToolRefused if the server has no
     such prompt, or can't fill it in.
     """
     match = SERVER_PROMPT.fullmatch(text.strip())

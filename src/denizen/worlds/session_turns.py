@@ -31,7 +31,7 @@ _running: ContextVar[frozenset[_Waiting]] = ContextVar("running", default=frozen
 async def session_turn(home: Path, key: str, *, wait: bool) -> AsyncGenerator[None]:
     """Hold session `key` for one turn, after the turns that asked for it earlier in this process.
 
-    Raises SessionError where there are such turns and it may not `wait`, or would wait for the turn it is part of.
+    Raises SessionError if there are such turns and it may not `wait`, or would wait for the turn it is part of.
     """
     session, waiting = (home, key), _Waiting()
     with _lock:

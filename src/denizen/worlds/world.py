@@ -142,8 +142,8 @@ class World:
     """A place that an agent can live in. Its entry point in the group `denizen.worlds` has the same name.
 
     `settings` is the struct that its table of the configuration, `[name]`, is read into, strictly. `go_on` is how a
-    session of its kind goes on after a crash, or after a question was answered. `only_here` says why nobody but its own
-    host may go on with an unfinished turn, and what to do; empty: whoever opens the session may. `database` is the URL
+    session of its kind goes on after a crash, or after a question was answered. `only_here` says why only its own host
+    may continue an unfinished turn, and what to do; empty: any host may. `database` is the URL
     of the database that has its sessions; empty: they are in files.
     """
 

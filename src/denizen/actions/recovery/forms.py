@@ -280,7 +280,7 @@ _KIMI_ARGUMENT: Final = _Argument(
 def _elements(
     scanner: Scanner, at: int, written: _Argument, name: str, last: str = ""
 ) -> tuple[dict[str, Any], int] | None:
-    """The arguments from `at` on, and where they end; None where one is cut off. `last` ends the call."""
+    """The arguments from `at` on, and where they end; None if one is cut off. `last` ends the call."""
     args: dict[str, Any] = {}
     others = {*scanner.tools.parameters(name)}  # not given yet
     while argument := scanner.match(written.begin, at):

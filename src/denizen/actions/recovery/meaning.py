@@ -63,7 +63,7 @@ def _of_text(text: str, tools: OfferedTools) -> RecoveredReply:
 
 
 def _value(text: str, tools: OfferedTools) -> Any:
-    """The value that the text is; None where it is none."""
+    """The value that the text is; None if it is none."""
     try:
         return read_whole(text, Scanner(text, tools))
     except (Unreadable, WorkLimitReached):

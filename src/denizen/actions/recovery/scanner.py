@@ -49,7 +49,7 @@ class OfferedTools:
                 self.schemas[name] = schema if isinstance(schema, dict) else {}
 
     def find(self, written: str) -> str:
-        """The name of the tool that is meant by `written`; empty where none is."""
+        """The name of the tool that is meant by `written`; empty if none is."""
         name = written.strip().partition("<|")[0]
         candidates = [name, html.unescape(name), name.removesuffix(".call")]
         candidates += [name.removeprefix(prefix) for prefix in PREFIXES]
@@ -63,7 +63,7 @@ class OfferedTools:
 class WrittenCall:
     """A call as written: a tool's name, which may be unknown, and its unconverted arguments.
 
-    `args` is None where they can't be read; `wording` is the call's text from the name on.
+    `args` is None if they can't be read; `wording` is the call's text from the name on.
     """
 
     __slots__ = ("args", "name", "wording")
@@ -107,7 +107,7 @@ class Scanner:
         return found
 
     def first(self, pieces: Iterable[str], start: int) -> int:
-        """Where the first of the pieces comes next; the end of the text where none does."""
+        """Where the first of the pieces comes next; the end of the text if none does."""
         return min([at for at in (self.find(piece, start) for piece in pieces) if at >= 0], default=len(self.text))
 
     def match(self, pattern: re.Pattern[str], at: int) -> re.Match[str] | None:

@@ -25,7 +25,7 @@ _MAX_SHOWN_CHARS = 60
 
 
 def arguments_of(command: ShellCommand, parameters: Parameters) -> dict[str, Any]:
-    """The call's arguments. Raises ToolRefused where the command is wrong, with words for the model."""
+    """The call's arguments. Raises ToolRefused if the command is wrong, with words for the model."""
     reader = _Arguments(command.body, parameters)
     if command.name in PROSE and parameters.positional:
         reader.take_prose()

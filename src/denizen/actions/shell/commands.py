@@ -124,7 +124,7 @@ class Parameters:
 def parameters_of(schema: Schema) -> Parameters:
     """What the tool takes, and how.
 
-    By place: what is required, in order, or the first of all where nothing is; after a choice (`add`, `list`) the text
+    By place: what is required, in order, or the first of all if nothing is; after a choice (`add`, `list`) the text
     that follows it in the schema; and `path`. Flags never are.
     """
     required = schema.parameters.get("required", ())
@@ -159,7 +159,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _convert(text: str, schema: Mapping[str, Any]) -> Any:
-    """The first alternative that fits; text only where nothing else does."""
+    """The first alternative that fits; text only if nothing else does."""
     order = {"array": 2, "object": 2, "": 3, "string": 4}
     for option in sorted(_alternatives(schema), key=lambda each: 0 if _values(each) else order.get(_kind(each), 1)):
         try:
@@ -212,7 +212,7 @@ def _commands_of(tools: Toolset) -> dict[str, Tool]:
 
 
 def command_name(tool: Tool, tools: Toolset) -> str:
-    """What a command calls the tool; empty where its names all mean others."""
+    """What a command calls the tool; empty if its names all mean others."""
     return next(iter(_names_of(tool, tools)), "")
 
 

@@ -15,7 +15,7 @@ _TIMEOUT_MARGIN_S = 30.0
 
 
 class Client:
-    """Talks to the gateway of a home. Raises GatewayAway where none answers, and DenizenError where it refuses."""
+    """Talks to the gateway of a home. Raises GatewayAway if none answers, and DenizenError where it refuses."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

@@ -92,7 +92,7 @@ class Exchange:
                 say(_NO_REPLY)
 
     async def replies(self) -> list[dict[str, Any]]:
-        """What comes next in the chat; nothing, where nothing comes for a while."""
+        """What comes next in the chat; nothing, if nothing comes for a while."""
         query = {**self._query, "after": self._after, "wait": _LONG_POLL_S}
         found = (await self._client.get("/api/replies", query, wait=_LONG_POLL_S))["replies"]
         self._went_on(found)

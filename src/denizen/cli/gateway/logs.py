@@ -29,7 +29,7 @@ class JsonFormatter(logging.Formatter):
     """Each record as an object on a line of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """`{"at", "level", "logger", "message"}`, and `traceback` where there is one."""
+        """`{"at", "level", "logger", "message"}`, and `traceback` if there is one."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = {"at": at, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
         if record.exc_text:

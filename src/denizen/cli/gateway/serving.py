@@ -87,7 +87,7 @@ async def run_until_stopped(
 ) -> bool:
     """Run, print that it is ready, and stop at a signal: whether it is to begin again, with a new configuration.
 
-    Raises LedgerTaken where another gateway has taken over.
+    Raises LedgerTaken if another gateway has taken over.
     """
     stop, again, loop = asyncio.Event(), asyncio.Event(), asyncio.get_running_loop()
 

@@ -85,7 +85,7 @@ async def taking_instructions(instruct: Callable[[str], None], stop: asyncio.Eve
 async def play_in_own_process(seat: Seat, options: Sequence[str], stop: asyncio.Event) -> None:
     """Let the agent of a directory play in a process of its own, which leaves the world once it is to stop.
 
-    Raises ConfigError where the user must act, and DenizenError where the process ended otherwise.
+    Raises ConfigError if the user must act, and DenizenError where the process ended otherwise.
     """
     command = [sys.executable, "-P", "-m", "denizen", "moo", "run", "--json", *options, str(seat.folder.path)]
     process = await asyncio.create_subprocess_exec(

@@ -115,7 +115,7 @@ async def _run(folder: AgentFolder, delay: float, *, on_screen: bool, as_json: b
 async def brain_of(folder: AgentFolder, listener: CharacterListener) -> AsyncGenerator[Brain]:
     """The brain of the agent in a directory, which has its session until the context ends.
 
-    Raises ConfigError where it can't sign in for want of a password.
+    Raises ConfigError if it can't sign in for want of a password.
     """
     if folder.missing_password:
         raise ConfigError(f"{folder.path}: {folder.missing_password}")

@@ -29,7 +29,7 @@ _SECTION = re.compile(rf"^{_STEPS}\s*$", re.MULTILINE)
 async def go_on(
     agent: AgentHandle, session: Session, message: UserMessage | None, io: TurnIO, options: TurnOptions
 ) -> RunResult | None:
-    """Continue the task that the session is in the middle of; None where it is in none.
+    """Continue the task that the session is in the middle of; None if it is in none.
 
     A message goes on with a task in its copy, where alone its open calls may run; any other it leaves.
     """

@@ -33,7 +33,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 async def difference_to(base: str, agent: AgentHandle) -> Text:
     """What differs from the commit `base`, uncommitted changes included; new files that git doesn't track by name.
 
-    Nothing that the repository brings along is run for it. Raises ConfigError where git knows no such commit.
+    Nothing that the repository brings along is run for it. Raises ConfigError if git knows no such commit.
     """
 
     async def nobody(_: str) -> Answer:

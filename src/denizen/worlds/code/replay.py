@@ -49,7 +49,7 @@ NOT_REPLAYED_TOOLS = frozenset({"ask", "remember", "recall", "forget"})
 class ReplayedCall:
     """A call of the session: the entry that made it, the call, its result then, and its result now.
 
-    `now` is None where it isn't run again.
+    `now` is None if it isn't run again.
     """
 
     entry: str
@@ -135,7 +135,7 @@ class RecordedModel:
         self._reply = reply
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        """The next reply; a failure where there are no more."""
+        """The next reply; a failure if there are no more."""
         reply = self._reply()
         yield Finished(reply) if reply else Failed(ModelError("the recorded turn has no further reply", kind="unknown"))
 
@@ -152,7 +152,7 @@ async def replay(agent: AgentHandle, entries: Sequence[AnyEntry], *, start: str 
 
     `agent` names the project: nothing in it, or in the home, is changed. Tools that reach out give the recorded result,
     and so do questions to a person and memory; commands run only where there is a sandbox. Raises DenizenError, also
-    where there is no such entry.
+    if there is no such entry.
     """
     if start and all(entry.id != start for entry in entries):
         raise SessionError(f"The session has no entry {start!r}; `denizen sessions export` shows the ids.")

@@ -101,7 +101,7 @@ def findings_of(answer: str) -> tuple[list[Finding], list[str]]:
 
 
 def table_of(findings: Sequence[Finding]) -> str:
-    """The findings as a Markdown table; nothing where there are none."""
+    """The findings as a Markdown table; nothing if there are none."""
     rows = [
         f"| {finding.severity} | {finding.place} | " + finding.text.replace("|", r"\|") + " |" for finding in findings
     ]

@@ -162,7 +162,7 @@ async def prepare(task: CodeTask) -> None:
     """Get the user's leave for the checks where no sandbox confines them, and record how a new task is to be done.
 
     Where the spec depends on it, the files are snapshotted now: otherwise that waits for the first call that may change
-    some. Raises DenizenError where the checks may not run, or the files can't be snapshotted.
+    some. Raises DenizenError if the checks may not run, or the files can't be snapshotted.
     """
     spec, checkpoints = task.spec, task.agent.checkpoints
     if spec.validators and not task.agent.record.sandbox.confines:
@@ -213,7 +213,7 @@ def last_task_spec(entries: Sequence[AnyEntry]) -> TaskSpec | None:
 
 
 def unfinished_task_spec(entries: Sequence[AnyEntry]) -> TaskSpec | None:
-    """How to do the task that the session is in the middle of; None where it is in none."""
+    """How to do the task that the session is in the middle of; None if it is in none."""
     said = ended = False
     for entry in reversed(entries):
         match entry:

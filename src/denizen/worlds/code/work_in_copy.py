@@ -42,7 +42,7 @@ async def work_in_copy(task: CodeTask, *, again: str) -> Outcome:
     checks. If anything else ends the task, the copy stays: the user reads where it is, and that `again` continues the
     task. The task, or a new message, then continues in that copy; if it is gone, in a new one, and the agent sees that.
 
-    Raises what `work` raises, SessionError where nothing is left to do, and DenizenError where the user has changed
+    Raises what `work` raises, SessionError if nothing is left to do, and DenizenError where the user has changed
     the same files meanwhile: then no file is touched.
     """
     session, io, checkpoints = task.session, task.io, task.agent.checkpoints
@@ -128,7 +128,7 @@ async def _find_or_make_copy(checkpoints: Shadow, session: Session, io: TurnIO) 
 def _task_again(session: Session) -> UserMessage | None:
     """The message of a task that ended and left its changes in a copy, to send once more; None: it is unfinished.
 
-    Raises SessionError where nothing is left to do.
+    Raises SessionError if nothing is left to do.
     """
     if unfinished(session.entries):
         return None

@@ -26,7 +26,7 @@ T = TypeVar("T")
 async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Event) -> None:
     """Let the agent play until it is to stop: then it leaves the world properly.
 
-    Raises ConfigError where the user must act, as for a wrong password, and ServerUnreachable when the server can't be
+    Raises ConfigError if the user must act, as for a wrong password, and ServerUnreachable when the server can't be
     reached in all attempts.
     """
     home, _ = places(folder.loaded.config)

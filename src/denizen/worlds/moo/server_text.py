@@ -8,7 +8,7 @@ import msgspec
 class ServerLine(msgspec.Struct, frozen=True):
     """An unsolicited line: text without markers, colours or wrapping.
 
-    `channel` (page, say, emote, whisper) and `talker` are GMCP's, and proven; empty where the server said nothing of
+    `channel` (page, say, emote, whisper) and `talker` are GMCP's, and proven; empty if the server said nothing of
     it. What the text itself says of its sender proves nothing.
     """
 

@@ -66,7 +66,7 @@ class Stream(msgspec.Struct, frozen=True):
 async def open_stream(server: Server, home: Path) -> AsyncGenerator[Stream]:
     """Connect, for as long as the context lasts. The keys of SSH servers are pinned in `known_hosts` of the home.
 
-    Raises ServerUnreachable, and ConfigError where the user must act: a wrong password, another host key.
+    Raises ServerUnreachable, and ConfigError if the user must act: a wrong password, another host key.
     """
     if server.transport == "ssh":
         async with _ssh(server, home) as stream:
