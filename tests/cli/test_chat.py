@@ -224,6 +224,14 @@ def test_without_a_command_a_chat_begins(on_terminal: OnTerminal, denizen: Run, 
     assert denizen().err == denizen("--help").out
 
 
+def test_the_option_of_the_earlier_full_screen_opens_the_chat_and_says_so(chat: Chat, model: Model) -> None:
+    model.plays("Hello.")
+    screen = chat("--tui")
+    screen.shows("The chat no longer has a full screen")
+    screen.enter("hi")
+    screen.expect("Hello.")
+
+
 @pytest.mark.parametrize(("answer", "there"), [("y", True), ("n", False)])
 def test_outside_of_git_it_works_here_once_the_person_says_so(
     model: Model, home: Path, tmp_path: Path, environ: dict[str, str], answer: str, *, there: bool

@@ -1,5 +1,6 @@
 """The screen of agents of a text world, driven by keys."""
 
+import sys
 from collections.abc import AsyncIterator
 from typing import get_args
 
@@ -7,7 +8,9 @@ import pytest
 from tests.tui.picture import matches, picture
 from textual.pilot import Pilot
 
+from denizen.errors import DenizenError
 from denizen.testing import FakeClock
+from denizen.tui import require_textual
 from denizen.tui.agent_view import AgentView
 from denizen.tui.agents_app import AgentsApp
 from denizen.worlds.moo.listener import Facts, Kind, Status, Tally
@@ -116,3 +119,9 @@ async def test_these_keys_end_it_in_scroll_mode_too(key: str) -> None:
         async with app.run_test() as pilot:
             await pilot.press(*before, key)
             assert not app.is_running
+
+
+def test_without_textual_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "textual", None)
+    with pytest.raises(DenizenError, match="pip install 'textual"):
+        require_textual()

@@ -4,14 +4,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.tui.picture import picture
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from denizen.tui.full_screen import FullScreen
 from denizen.tui.scrollback import Line, Scrollback, broken
 
 
-class Shown(FullScreen):
+class Shown(App[None]):
     """A scrollback of 30 cells and 4 rows, of which it keeps 1,000."""
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
 """`denizen chat`: one message after the other."""
 
 import asyncio
+import dataclasses
 import os
 import stat
 import sys
@@ -26,12 +27,13 @@ from denizen.runtime.clock import SystemClock
 from denizen.sessions import short_name
 
 if TYPE_CHECKING:
-    from denizen.cli.chat_screen import ChatScreen
     from denizen.cli.editor import Editor
     from denizen.cli.live import LivePrompt
 
 Work = Coroutine[Any, Any, TurnStop | None]
 """It gives how the turn ended; None where there was none."""
+
+_NO_FULL_SCREEN = "The chat no longer has a full screen; --tui does nothing now, and goes in 0.4."
 
 CONTINUING_STOPS = {"answered", "iteration_limit", None}
 """How a turn ends, or a command that ran none, where the chat goes on with what was entered meanwhile."""
@@ -46,7 +48,7 @@ CONTINUING_STOPS = {"answered", "iteration_limit", None}
     metavar="[CHAT]",
     help="Talk in a chat of the running gateway (home).",
 )
-@click.option("--tui", is_flag=True, help="Use the whole screen: calls that expand, a list of sessions, a status line.")
+@click.option("--tui", is_flag=True, hidden=True)
 @command_options()
 def chat(chat_name: str | None, *, tui: bool, options: CommandOptions) -> int:
     """Talk with the agent, message after message.
@@ -59,9 +61,9 @@ def chat(chat_name: str | None, *, tui: bool, options: CommandOptions) -> int:
         from denizen.cli.gateway.talk import talk
 
         return talk(chat_name)
-    if tui:
-        _check_full_screen(options)
     loaded = decide_folder(options)
+    if tui:
+        loaded = dataclasses.replace(loaded, notices=(*loaded.notices, _NO_FULL_SCREEN))
     at_terminal = sys.stdin.isatty()
     with asyncio.Runner() as runner:
         resumes = bool(options.session or options.continue_)
@@ -69,9 +71,6 @@ def chat(chat_name: str | None, *, tui: bool, options: CommandOptions) -> int:
         try:
             if resumes:
                 run(runner, conversation.session())
-            if tui:
-                run(runner, _talk_on_screen(conversation, loaded.notices))
-                return 0
             _greet(conversation, loaded.notices)
             if at_terminal:
                 _talk(runner, conversation)
@@ -109,26 +108,7 @@ async def _read(conversation: TerminalChat, editor: "Editor") -> str | None:
     return await editor.read()
 
 
-async def _talk_on_screen(conversation: TerminalChat, notices: tuple[str, ...]) -> None:
-    from denizen.cli.chat_screen import ChatScreen
-
-    ensure_home(conversation.agent.home)
-    screen = conversation.screen = ChatScreen(conversation, [f"/{name}" for name in COMMANDS])
-    async with screen.shown():
-        _greet(conversation, notices)
-        await _talk_at(conversation, screen)
-
-
-def _check_full_screen(options: CommandOptions) -> None:
-    """Raises UsageError where there is no screen to fill, DenizenError where textual is missing."""
-    from denizen.tui import require_textual
-
-    if options.json or not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("--tui needs a terminal to itself: no pipes, and no --json.")
-    require_textual()
-
-
-async def _talk_at(conversation: TerminalChat, live: "LivePrompt | ChatScreen") -> None:
+async def _talk_at(conversation: TerminalChat, live: "LivePrompt") -> None:
     if conversation.entries:
         await _run_live(conversation, live, conversation.reopen())
     while not conversation.over:
@@ -139,7 +119,7 @@ async def _talk_at(conversation: TerminalChat, live: "LivePrompt | ChatScreen") 
             await _run_live(conversation, live, respond(conversation, text), text)
 
 
-async def _run_live(conversation: TerminalChat, live: "LivePrompt | ChatScreen", work: Work, text: str = "") -> None:
+async def _run_live(conversation: TerminalChat, live: "LivePrompt", work: Work, text: str = "") -> None:
     """Do that at the prompt. Without a good end, what was said in vain is the person's again, also the `text`."""
     before = len(conversation.entries)
     if await live.run(_done(work), "cancelled") not in CONTINUING_STOPS:

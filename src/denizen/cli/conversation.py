@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from denizen.cli.attachments import compose, unattached
-from denizen.cli.host import ConversationScreen, TurnHost, terminal_lines
+from denizen.cli.host import JsonHost, terminal_lines
 from denizen.cli.options import CommandOptions
 from denizen.cli.output import error_width, say
+from denizen.cli.terminal import Terminal
 from denizen.cli.text import cut, one_line
 from denizen.cli.turns import opened, turn_of
 from denizen.config.load import Loaded
@@ -37,7 +38,7 @@ class TerminalChat:
 
     A session is made with its first message. `typed`: a person types, also while the agent works, which hears that with
     its next model call; slash commands are kept in `commands`. They type at the `live` prompt on terminals that can
-    show it, on a `screen` of their own, or else in `lines`. `outputs` are those of tools that were shown in part.
+    show it, or else in `lines`. `outputs` are those of tools that were shown in part.
     """
 
     def __init__(self, options: CommandOptions, loaded: Loaded, *, typed: bool) -> None:
@@ -47,7 +48,6 @@ class TerminalChat:
         self.over = False
         self.outputs: list[str] = []
         self.live: LivePrompt | None = None
-        self.screen: ConversationScreen | None = None
         self.lines = terminal_lines() if typed else None
         self.commands = self.lines.commands if self.lines else []
         self._loaded = loaded
@@ -60,15 +60,8 @@ class TerminalChat:
         """The session's; none before it is open."""
         return self._session.entries if self._session else ()
 
-    @property
-    def prompt(self) -> "LivePrompt | ConversationScreen | None":
-        """Where the person types while the agent works, and sees what it does."""
-        return self.screen or self.live
-
-    def host(self) -> TurnHost:
+    def host(self) -> Terminal | JsonHost:
         """The host of the next turn."""
-        if self.screen:
-            return self.screen.host()
         return self.options.host(self.commands if self._typed else None, self.live, self.lines, self.outputs)
 
     async def say(self, text: str) -> TurnStop:
@@ -120,7 +113,7 @@ class TerminalChat:
             for text in notices:
                 host.emit(Notice(text, "warning"))
             turn = self.options.turn(self.agent)
-            if (typing := self.prompt or self.lines) and not self.options.json:
+            if (typing := self.live or self.lines) and not self.options.json:
                 turn = dataclasses.replace(turn, queued=partial(self._entered, typing.waiting, host))
             return await turn_of(self.agent, session, message, host, turn)
 
@@ -130,7 +123,7 @@ class TerminalChat:
             return compose(text, self.agent.workspace)
         return await asyncio.to_thread(compose, text, self.agent.workspace)
 
-    async def _entered(self, waiting: Callable[[], Sequence[str]], host: TurnHost) -> list[UserMessage]:
+    async def _entered(self, waiting: Callable[[], Sequence[str]], host: Terminal | JsonHost) -> list[UserMessage]:
         """What was entered meanwhile, with the files that it mentions; of one that can't be used, the words alone."""
         said: list[UserMessage] = []
         for text in waiting():
@@ -146,9 +139,7 @@ class TerminalChat:
 
     async def reopen(self) -> TurnStop | None:
         """Show what was said last; ask the question that the session waits for. How the turn ended, if one ran."""
-        if self.screen:
-            self.screen.show_earlier(self.entries)
-        elif not (self.options.quiet or self.options.json):
+        if not (self.options.quiet or self.options.json):
             for line in _last_said(self.entries):
                 say(cut(f"  {line}", min(error_width() - 1, MAX_LINE_CELLS)), dim=True)
         if question_of(self.entries):

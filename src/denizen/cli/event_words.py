@@ -1,13 +1,11 @@
-"""What happens in a turn, in words for a person: the same on every kind of screen."""
+"""What happens in a turn, in words for a person."""
 
 import re
-import shlex
 from typing import Any
 
-from denizen.cli.text import cut, one_line, printable
-from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult, ToolEnd, TurnParked
+from denizen.cli.text import cut, one_line
+from denizen.events import Retry, RunResult, ToolEnd
 from denizen.messages import AssistantMessage
-from denizen.sessions import short_name
 from denizen.text.plural import counted, usage_parts
 
 _EXIT_CODE = re.compile(r"^\[(exit code [^\]]*)\]$", re.MULTILINE)
@@ -43,28 +41,6 @@ def tool_ending(event: ToolEnd) -> tuple[str, str]:
     return f" · {duration(event.duration_ms / 1000)}{reason}", output
 
 
-def event_lines(event: RunEvent, *, asked: str, in_chat: bool) -> list[tuple[str, str, bool]]:
-    """What to say of an event beside the conversation: lines, each with its colour, and whether quiet screens say it.
-
-    `asked` is the model that was asked last.
-    """
-    match event:
-        case Retry():
-            return [(_retry_words(event, asked), "yellow", False)]
-        case Compacted():
-            return [(f"context made smaller: {event.old_count} → {event.new_count} messages", "cyan", False)]
-        case Notice(text=text, level=level):
-            colour = {"info": "cyan", "warning": "yellow", "error": "red"}[level]
-            return [(printable(text), colour, level == "error")]
-        case TurnParked():
-            name = shlex.quote(short_name(event.session_key))
-            later = ["/continue asks again; after this chat"] if in_chat else []
-            lines = [f"parked: {one_line(event.question)}", *later, f"answer with: denizen answer {name} yes|no|TEXT"]
-            return [(line, "yellow", True) for line in lines]
-        case _:
-            return []
-
-
 def summary(result: RunResult, seconds: float) -> str:
     """How a turn ended, after how many iterations, and what it took."""
     answers = [message for message in result.messages if isinstance(message, AssistantMessage)]
@@ -82,8 +58,8 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
-def _retry_words(event: Retry, asked: str) -> str:
-    """Why a call is made again, and with what."""
+def retry_words(event: Retry, asked: str) -> str:
+    """Why a call is made again, and with what; `asked` is the model that was asked last."""
     profile, words = "" if event.profile_id == "default" else event.profile_id, event.words
     parts = (words, event.model, profile)
     if asked and event.model and event.model != asked:

@@ -14,10 +14,9 @@ import click
 
 from denizen.cli.output import question_stream, write_json
 from denizen.cli.text import visible
-from denizen.entries import AnyEntry
 from denizen.errors import ModelError
 from denizen.events import Done, RunEvent, RunResult
-from denizen.ports import Answer, Ask, NoControls, Parked, TurnIO
+from denizen.ports import Answer, Ask, NoControls, Parked
 
 CHOICES = "y yes · s yes, for this session · a always · n no · or say what to do instead"
 QUOTATION_CHOICES = "y yes · n no · or say what to do instead"
@@ -32,30 +31,6 @@ class Asker(Protocol):
 
     async def ask(self, question: str, prompt: str) -> str | None:
         """What they answer; None: they leave the question open."""
-
-
-class TurnHost(TurnIO, Protocol):
-    """A host for as long as a turn takes."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object, /) -> None: ...
-
-
-class ConversationScreen(Asker, Protocol):
-    """A screen of its own for a conversation."""
-
-    def host(self) -> TurnHost:
-        """The host of the next turn."""
-
-    def show(self, text: str, since: float) -> None:
-        """Show what has been going on `since` a time of the clock's stopwatch."""
-
-    def show_earlier(self, entries: Sequence[AnyEntry]) -> None:
-        """Show what was said last in a session."""
-
-    def waiting(self) -> Sequence[str]:
-        """Hand over the messages that were entered meanwhile."""
 
 
 class Host(NoControls):

@@ -37,18 +37,6 @@ MAX_SHOWN_LINES = 12
 _Result = TypeVar("_Result")
 
 
-async def result_or_stopped(work: asyncio.Task[_Result], was_stopped: Callable[[], bool], stopped: _Result) -> _Result:
-    """What the work comes to; `stopped` where the person stopped it, and not where who waits for it is cancelled."""
-    try:
-        result = await work
-    except asyncio.CancelledError:
-        current = asyncio.current_task()
-        if not was_stopped() or (current and current.cancelling()):
-            raise
-        return stopped
-    return stopped if was_stopped() else result
-
-
 class _Above(io.TextIOBase):
     """Stands in for a terminal's stream, and has what is printed to it added above the prompt."""
 
@@ -120,7 +108,14 @@ class LivePrompt:
         async with self._typing() as typing:
             typing.add_done_callback(lambda _: task.cancel())  # who can't see it and stop it doesn't let it run
             with self._printing_above():
-                return await result_or_stopped(task, lambda: self._stopped, stopped)
+                try:
+                    result = await task
+                except asyncio.CancelledError:
+                    current = asyncio.current_task()
+                    if not self._stopped or (current and current.cancelling()):
+                        raise
+                    return stopped
+                return stopped if self._stopped else result
 
     @contextlib.asynccontextmanager
     async def _typing(self) -> AsyncGenerator[asyncio.Task[str]]:

@@ -97,10 +97,7 @@ def error_width() -> int:
     """The cells of a line on standard error."""
     if not sys.stderr.isatty():
         return UNLIMITED
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except OSError:  # a screen of our own, which wraps lines itself
-        return UNLIMITED
+    return os.get_terminal_size(sys.stderr.fileno()).columns or 80
 
 
 def write_file(path: Path, data: bytes) -> None:

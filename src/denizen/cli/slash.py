@@ -90,8 +90,8 @@ async def _output(chat: TerminalChat, number: str) -> None:
 
 
 async def _compact(chat: TerminalChat, _: str) -> None:
-    if chat.prompt:
-        chat.prompt.show("making the context smaller …", chat.agent.clock.monotonic())
+    if chat.live:
+        chat.live.show("making the context smaller …", chat.agent.clock.monotonic())
     with chat.host() as host:
         if not await compact(chat.agent.record, await chat.session(), host):
             _print("Nothing to compact.")

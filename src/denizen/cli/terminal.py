@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -13,16 +14,18 @@ import msgspec
 
 from denizen.actions.shell.format import names_written
 from denizen.actions.shell.reply import read_reply
-from denizen.cli.event_words import call_summary, duration, event_lines, summary, tool_ending
+from denizen.cli.event_words import call_summary, duration, retry_words, summary, tool_ending
 from denizen.cli.host import Asker, Host, coloured_diff
 from denizen.cli.output import error_width, say, write, write_markdown
 from denizen.cli.progress import ProgressLines
-from denizen.cli.text import UNLIMITED, cut, cut_before, printable
+from denizen.cli.text import UNLIMITED, cut, cut_before, one_line, printable
 from denizen.events import (
+    Compacted,
     Done,
     LlmEnd,
     LlmStart,
     LlmStream,
+    Notice,
     Retry,
     RunEvent,
     RunResult,
@@ -32,11 +35,13 @@ from denizen.events import (
     ToolEnd,
     ToolStart,
     ToolUpdate,
+    TurnParked,
     Withdrawn,
 )
 from denizen.messages import ToolResult
 from denizen.ports import Answer, Ask, Parked
 from denizen.runtime.clock import Clock
+from denizen.sessions import short_name
 from denizen.text.plural import counted
 
 if TYPE_CHECKING:
@@ -164,20 +169,30 @@ class Terminal(Host):
             case Done(result=result):
                 self._result = result
             case _:
-                self._tell(event)
+                self._note(event)
 
-    def _tell(self, event: RunEvent) -> None:
+    def _note(self, event: RunEvent) -> None:
+        """Show what happened besides the conversation."""
         match event:
             case Withdrawn():
                 self._end_text()
                 if self._streamed:
                     self._line("  the answer above was withdrawn", "yellow")
                 self._streamed = False
-            case _:
-                for line, colour, always in event_lines(event, asked=self._model, in_chat=self._commands is not None):
-                    self._line(f"  {line}", colour, always=always)
-                if isinstance(event, Retry):
-                    self._model = event.model
+            case Retry():
+                self._line(f"  {retry_words(event, self._model)}", "yellow")
+                self._model = event.model
+            case Compacted():
+                self._line(f"  context made smaller: {event.old_count} → {event.new_count} messages", "cyan")
+            case Notice(text=text, level=level):
+                colour = {"info": "cyan", "warning": "yellow", "error": "red"}[level]
+                self._line(f"  {printable(text)}", colour, always=level == "error")
+            case TurnParked():
+                name = shlex.quote(short_name(event.session_key))
+                self._line(f"  parked: {one_line(event.question)}", "yellow", always=True)
+                if self._commands is not None:
+                    self._line("  /continue asks again; after this chat", "yellow", always=True)
+                self._line(f"  answer with: denizen answer {name} yes|no|TEXT", "yellow", always=True)
 
     def _think(self, delta: str) -> None:
         """Print the lines of thoughts that are complete; of the last one the end shows what is going on."""

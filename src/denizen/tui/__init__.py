@@ -1,4 +1,4 @@
-"""Full-screen programs in a terminal. All modules here need textual: the extra `denizen[tui]`."""
+"""Full-screen programs for text worlds. All modules here need textual: the extra `denizen[tui]`."""
 
 from importlib.util import find_spec
 

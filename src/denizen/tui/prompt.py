@@ -1,7 +1,5 @@
 """The input at the bottom of the screen."""
 
-from collections.abc import Callable, Sequence
-
 from textual import events
 from textual.binding import Binding
 from textual.content import Content
@@ -10,7 +8,6 @@ from textual.widgets import Static, TextArea
 
 STATUSES = {"ready": "green", "waiting": "cyan", "sleeping": "red", "thinking": "yellow", "away": "white"}
 """What an agent may be doing, each with the colour of its prompt."""
-
 
 _ACTIONS = {
     key: binding.action
@@ -21,10 +18,7 @@ _ACTIONS = {
 
 
 class PromptInput(TextArea):
-    """Where a person types: Enter sends, Alt-Enter and Ctrl-J begin another line, ↑ and ↓ go through what was sent.
-
-    Tab completes `words` at the beginning. ↑ in an empty prompt first has what `take_back` gives.
-    """
+    """Where a person types: Enter sends, Alt-Enter and Ctrl-J begin another line, ↑ and ↓ go through what was sent."""
 
     DEFAULT_CSS = """
     PromptInput { height: auto; max-height: 8; padding: 0; background: $background; scrollbar-size-vertical: 1; }
@@ -32,23 +26,18 @@ class PromptInput(TextArea):
     """
 
     class Entered(Message):
-        """Something was sent, as an answer to a question or not."""
+        """Something was sent."""
 
-        def __init__(self, text: str, *, is_answer: bool) -> None:
+        def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
-            self.is_answer = is_answer
 
-    def __init__(self, words: Sequence[str] = (), take_back: Callable[[], str] = str) -> None:
+    def __init__(self) -> None:
         super().__init__(compact=True, highlight_cursor_line=False)
         self.cursor_blink = False
-        self.is_answering = False
-        self._words = words
-        self._take_back = take_back
         self._sent: list[str] = []
         self._place = 0  # in what was sent
         self._draft = ""
-        self._set_aside = ""
 
     def put(self, text: str) -> None:
         """Replace what is typed."""
@@ -61,30 +50,16 @@ class PromptInput(TextArea):
             self._sent.append(text)
         self._place = len(self._sent)
 
-    def begin_answer(self) -> None:
-        """Take an answer next; what is typed is set aside."""
-        self.is_answering, self._set_aside = True, self.text
-        self.put("")
-
-    def end_answer(self) -> None:
-        """Bring back what was set aside."""
-        self.is_answering = False
-        self.put(self._set_aside)
-
     async def on_key(self, event: events.Key) -> None:
         """What these keys mean here."""
         match event.key:
             case "enter" if self.text.endswith("\\"):
                 self.put(self.text[:-1] + "\n")
             case "enter":
-                self.post_message(self.Entered(self.text, is_answer=self.is_answering))
+                self.post_message(self.Entered(self.text))
                 self.put("")
             case "alt+enter" | "ctrl+j" | "shift+enter":
                 self.insert("\n")
-            case "tab" if self.text.startswith("/"):
-                self._complete()
-            case "up" if not self.text and not self.is_answering and (text := self._take_back()):
-                self.put(text)
             case "up" if self.cursor_at_first_line and self._place > 0:
                 self._go(self._place - 1)
             case "down" if self.cursor_at_last_line and self._place < len(self._sent):
@@ -95,14 +70,6 @@ class PromptInput(TextArea):
                 return
         event.stop()
         event.prevent_default()
-
-    def _complete(self) -> None:
-        fitting = [word for word in self._words if word.startswith(self.text)]
-        if fitting:
-            begin = fitting[0]
-            while not all(word.startswith(begin) for word in fitting):
-                begin = begin[:-1]
-            self.put(begin)
 
     def _go(self, place: int) -> None:
         if self._place == len(self._sent):
