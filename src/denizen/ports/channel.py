@@ -95,8 +95,9 @@ class Channel(Protocol):
     async def send(self, message: OutboundMessage) -> Sent:
         """Send it whole or not at all; failures are data.
 
-        With `edits` it replaces the preview of that native id. If it `may_be_sent`, a channel that `reconciles` looks
-        for its id first, and sends it if it isn't there; others answer `unknown`, and never send it again.
+        With `edits` it replaces the preview of that native id, or is sent anew if the service refuses that. If it
+        `may_be_sent`, a channel that `reconciles` looks for its id first, and sends it if it isn't there; others may
+        repeat an edit, which does no harm, but never send it again: they answer `unknown`.
         """
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from denizen.testing.conformance_actions import ActionFormatConformance
-    from denizen.testing.conformance_channel import ChannelConformance
+    from denizen.testing.conformance_channel import ChannelConformance, FarEnd
     from denizen.testing.conformance_context import ContextPolicyConformance
     from denizen.testing.conformance_driver import DriverConformance
     from denizen.testing.conformance_host import HostConformance
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         Step,
         split,
     )
-    from denizen.testing.memory_queue import MemoryChannel, MemoryQueue
+    from denizen.testing.memory_channel import MemoryChannel
+    from denizen.testing.memory_queue import MemoryQueue
     from denizen.testing.scripted import ScriptedModel
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "ContextPolicyConformance",
     "DriverConformance",
     "FakeClock",
+    "FarEnd",
     "HostConformance",
     "LoopbackAnthropic",
     "LoopbackGemini",
@@ -60,8 +62,9 @@ _MODULES = {
     "ContextPolicyConformance": "conformance_context",
     "DriverConformance": "conformance_driver",
     "FakeClock": "fake_clock",
+    "FarEnd": "conformance_channel",
     "HostConformance": "conformance_host",
-    "MemoryChannel": "memory_queue",
+    "MemoryChannel": "memory_channel",
     "MemoryQueue": "memory_queue",
     "ModelConformance": "conformance_model",
     "SandboxConformance": "conformance_sandbox",

@@ -2,40 +2,135 @@
 # ruff: noqa: S101 - tests assert
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from denizen.ports import Channel, InboundMessage, OutboundMessage
+from denizen.ports import (
+    AnswerChoice,
+    Channel,
+    ChannelRefused,
+    InboundMessage,
+    OutboundMessage,
+    PreviewingChannel,
+    RateLimited,
+)
+from denizen.worlds.chat.delivery.outbox import parts
+
+RECONNECT_DELAY_S = 0.01
+FLOOD_S = 60.0
+MARKDOWN = "\n".join(
+    f"## Part {part}\n\nSome *text* with `code{part}` and a [link](https://example.org/{part}):\n\n```python\n"
+    + "\n".join(f"    value_{part}_{line} = {line}  # line{part}x{line}" for line in range(12))
+    + "\n```\n"
+    for part in range(20)
+)
+"""More than 10,000 characters; each line of code has a word of its own."""
+_WORD = re.compile(r"line\d+x\d+")
 
 
 class FarEnd(Protocol):
-    """The service at the other end of a channel, with two chats, `home` and `work`."""
+    """The service at the other end of a channel; a subclass commands a fake one.
+
+    It has the chats `home` and `work`, and `thread`, a thread of `home`, if `limits.threads`. `write` and `arrived` are
+    needed by every channel, and other commands by the limits that their first sentence names. Of the rest, override
+    those that the service can do: the others skip their tests.
+    """
 
     async def write(self, content: str, *, chat: str = "home") -> None:
         """Say something in a chat, as its person does."""
+        raise NotImplementedError
 
     async def arrived(self, chat: str = "home") -> Sequence[str]:
-        """The messages that the channel has sent to a chat."""
+        """The texts of the channel's messages in a chat, in order, as a reader finds them now: edited, not deleted."""
+        raise NotImplementedError
+
+    async def write_in_group(self, content: str, *, addressed: bool) -> None:
+        """`groups`: say something in a group, to the account or to others."""
+        raise NotImplementedError
+
+    async def attach(self, size: int) -> None:
+        """`media_in`: send a file of so many bytes to `home`, without a text."""
+        raise NotImplementedError
+
+    async def press(self, label: str) -> None:
+        """`buttons`: press a button of the last message in `home`, as its person does."""
+        raise NotImplementedError
+
+    async def refuse_edits(self) -> None:
+        """`live` is `edit` or `stream`: refuse to change messages from now on."""
+        raise NotImplementedError
+
+    async def repeat(self, *, new_id: bool = False) -> None:
+        """Deliver the last message again; with another id only if `replays_with_new_ids`."""
+        pytest.skip("the service delivers no message twice")
+
+    async def echo(self) -> None:
+        """Deliver the channel's last message to the channel, if the service hasn't done so by itself."""
+        pytest.skip("the service returns no messages to their sender")
+
+    async def edit(self, content: str) -> None:
+        """Change the person's last message in `home`."""
+        pytest.skip("the service has no edits")
+
+    async def write_as_bot(self, content: str) -> None:
+        """Say something in `home` as another bot."""
+        pytest.skip("the service doesn't tell bots from people")
+
+    async def flood(self, seconds: float) -> None:
+        """Refuse messages and previews, naming that many seconds to wait, until the command comes with 0."""
+        pytest.skip("the service limits no senders")
+
+    async def lose_answer(self) -> None:
+        """Accept the next message, and lose the answer."""
+        pytest.skip("the service gives no answers")
+
+    async def drop_connections(self) -> None:
+        """End all connections; new ones work."""
+        pytest.skip("the service keeps no connection")
+
+    async def rotate_token(self) -> None:
+        """Refuse the channel's token from now on, also in open connections."""
+        pytest.skip("the service has no tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """Accepts messages, or refuses them while `refuses`."""
+    """Accepts each message once, or none while `refuses`; `refused` is set when the service refuses the account."""
 
     messages: asyncio.Queue[InboundMessage] = field(default_factory=asyncio.Queue)
     refuses: bool = False
+    ids: set[str] = field(default_factory=set)
+    refused: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def accept(self, message: InboundMessage) -> bool:
         """Take a message in."""
+        if message.id in self.ids:
+            return False
         self.messages.put_nowait(message)
         if self.refuses:
             raise OSError("the disk is full")
+        self.ids.add(message.id)
         return True
+
+    async def run(self, channel: Channel) -> None:
+        """Receive until cancelled, as hosts do: again after each error, except a refusal."""
+        while True:
+            try:
+                await channel.receive(self.accept)
+            except ChannelRefused:
+                self.refused.set()
+                return
+            except Exception:  # noqa: BLE001, S110 - the boundary to a channel, which may raise anything
+                pass
+            await asyncio.sleep(RECONNECT_DELAY_S)
 
 
 class ChannelConformance:
@@ -60,35 +155,48 @@ class ChannelConformance:
     async def receiving(self, channel: Channel, *, refuses: bool = False) -> AsyncGenerator[Inbox]:
         """An inbox for what the channel receives until the end of the block."""
         inbox = Inbox(refuses=refuses)
-        task = asyncio.create_task(channel.receive(inbox.accept))
+        task = asyncio.create_task(inbox.run(channel))
         try:
             yield inbox
         finally:
             task.cancel()
-            with suppress(asyncio.CancelledError, OSError):
+            with suppress(asyncio.CancelledError):
                 await task
 
     async def next(self, inbox: Inbox) -> InboundMessage:
         """The next message."""
         return await asyncio.wait_for(inbox.messages.get(), self.patience)
 
+    @asynccontextmanager
+    async def talking(
+        self, channel: Channel, far_end: FarEnd, chat: str = "home"
+    ) -> AsyncGenerator[tuple[Inbox, InboundMessage]]:
+        """A connected channel until the end of the block: its inbox, and a message that somebody wrote in that chat."""
+        async with self.receiving(channel) as inbox:
+            await far_end.write("Hello", chat=chat)
+            yield inbox, await self.next(inbox)
+
+    async def until_after(self, inbox: Inbox, far_end: FarEnd) -> list[InboundMessage]:
+        """The messages until one that is written now."""
+        await far_end.write("After that")
+        messages = [await self.next(inbox)]
+        while messages[-1].content != "After that":
+            messages.append(await self.next(inbox))
+        return messages[:-1]
+
     def reply(self, channel: Channel, to: InboundMessage, content: str = "Good day.") -> OutboundMessage:
         """An answer to a message."""
         return OutboundMessage(channel.name, to.chat, content, to.session_key, to.id)
 
-    async def heard(self, channel: Channel, far_end: FarEnd, chat: str = "home") -> InboundMessage:
-        """A message that somebody wrote in that chat."""
-        async with self.receiving(channel) as inbox:
-            await far_end.write("Hello", chat=chat)
-            return await self.next(inbox)
-
     # Receiving
 
     async def test_message_says_where_it_is_from(self, channel: Channel, far_end: FarEnd) -> None:
-        message = await self.heard(channel, far_end)
-        assert (message.channel, message.content) == (channel.name, "Hello")
-        assert all([message.chat, message.sender, message.session_key, message.id])
-        assert msgspec.json.decode(msgspec.json.encode(message), type=InboundMessage) == message
+        async with self.talking(channel, far_end) as (_, message):
+            assert (message.channel, message.content) == (channel.name, "Hello")
+            assert all([message.chat, message.sender, message.session_key, message.id])
+            assert not any([message.is_group, message.is_bot, message.edit_of])
+            assert message.sent_at is None or message.sent_at.tzinfo
+            assert msgspec.json.decode(msgspec.json.encode(message), type=InboundMessage) == message
 
     async def test_messages_arrive_in_order_each_with_its_own_id(self, channel: Channel, far_end: FarEnd) -> None:
         async with self.receiving(channel) as inbox:
@@ -99,8 +207,12 @@ class ChannelConformance:
         assert len({message.id for message in messages}) == 3
 
     async def test_each_chat_has_a_session_of_its_own(self, channel: Channel, far_end: FarEnd) -> None:
-        home, work = await self.heard(channel, far_end), await self.heard(channel, far_end, "work")
-        again = await self.heard(channel, far_end)
+        heard: list[InboundMessage] = []
+        async with self.receiving(channel) as inbox:
+            for chat in ("home", "work", "home"):
+                await far_end.write("Hello", chat=chat)
+                heard.append(await self.next(inbox))
+        home, work, again = heard
         assert home.chat == again.chat != work.chat
         assert home.session_key == again.session_key != work.session_key
 
@@ -112,40 +224,277 @@ class ChannelConformance:
             assert await self.next(inbox) == refused
 
     async def test_accepted_message_is_not_delivered_again(self, channel: Channel, far_end: FarEnd) -> None:
-        first = await self.heard(channel, far_end)
-        second = await self.heard(channel, far_end)
-        assert first.id != second.id
+        async with self.talking(channel, far_end) as (_, first):
+            pass
+        async with self.talking(channel, far_end) as (_, second):
+            assert first.id != second.id
+
+    async def test_duplicate_has_the_same_id(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (inbox, _):
+            await far_end.repeat()
+            assert await self.until_after(inbox, far_end) == []
+
+    async def test_duplicate_with_a_new_id_is_the_same_otherwise(self, channel: Channel, far_end: FarEnd) -> None:
+        if not channel.limits.replays_with_new_ids:
+            pytest.skip("the service keeps its ids")
+        async with self.talking(channel, far_end) as (inbox, message):
+            await far_end.repeat(new_id=True)
+            assert message.sent_at
+            for again in await self.until_after(inbox, far_end):
+                assert replace(again, id=message.id) == message
+
+    async def test_own_echo_is_dropped(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (inbox, message):
+            await channel.send(self.reply(channel, message))
+            await far_end.echo()
+            assert await self.until_after(inbox, far_end) == []
+
+    async def test_edit_names_the_message_that_it_corrects(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (inbox, message):
+            await far_end.edit("Good morning")
+            edit = await self.next(inbox)
+            assert (edit.content, edit.edit_of, edit.chat) == ("Good morning", message.id, message.chat)
+            assert edit.id != message.id
+
+    async def test_bot_is_marked(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (inbox, _):
+            await far_end.write_as_bot("Buy now")
+            assert all(message.is_bot for message in await self.until_after(inbox, far_end))
+
+    async def test_message_of_a_group_says_whether_it_is_addressed(self, channel: Channel, far_end: FarEnd) -> None:
+        if not channel.limits.groups:
+            pytest.skip("the channel has no groups")
+        async with self.receiving(channel) as inbox:
+            await far_end.write_in_group("Lunch?", addressed=False)
+            await far_end.write_in_group("Will it rain?", addressed=True)
+            aside, question = await self.next(inbox), await self.next(inbox)
+        assert (aside.is_group, aside.is_addressed, question.is_group, question.is_addressed) == (
+            True,
+            False,
+            True,
+            True,
+        )
+        assert (aside.content, "Will it rain?" in question.content) == ("Lunch?", True)
+        assert (aside.chat, aside.session_key) == (question.chat, question.session_key)
+
+    async def test_thread_is_a_chat_of_its_own(self, channel: Channel, far_end: FarEnd) -> None:
+        if not channel.limits.threads:
+            pytest.skip("the channel has no threads")
+        async with self.talking(channel, far_end) as (inbox, home):
+            await far_end.write("And here?", chat="thread")
+            message = await self.next(inbox)
+            assert message.thread
+            assert message.chat != home.chat
+            assert message.session_key != home.session_key
+            assert (await channel.send(self.reply(channel, message))).state == "sent"
+            assert [*await far_end.arrived("thread")] == ["Good day."]
+            assert not await far_end.arrived("home")
+
+    async def test_received_file_is_private(self, channel: Channel, far_end: FarEnd) -> None:
+        if not channel.limits.media_in:
+            pytest.skip("the channel receives no files")
+        async with self.receiving(channel) as inbox:
+            await far_end.attach(100)
+            message = await self.next(inbox)
+        [path] = map(Path, message.media)
+        assert (path.stat().st_size, path.stat().st_mode & 0o077) == (100, 0)
+
+    async def test_received_file_over_the_limit_is_reported(self, channel: Channel, far_end: FarEnd) -> None:
+        if not channel.limits.media_in:
+            pytest.skip("the channel receives no files")
+        async with self.receiving(channel) as inbox:
+            await far_end.attach(channel.limits.media_in + 1)
+            message = await self.next(inbox)
+        assert (message.media, bool(message.content)) == ((), True)
+
+    async def test_messages_arrive_after_a_reconnect(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (inbox, _):
+            await far_end.drop_connections()
+            await far_end.write("Still there?")
+            messages = [*await self.until_after(inbox, far_end)]
+        assert [message.content for message in messages if message.content != "Hello"] == ["Still there?"]
+
+    async def test_rotated_token_is_reported_and_messages_wait(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (inbox, message):
+            await far_end.rotate_token()
+            await asyncio.wait_for(inbox.refused.wait(), self.patience)
+            waits = await channel.send(self.reply(channel, message))
+            assert (waits.state, waits.retry_after > 0, bool(waits.reason)) == ("later", True, True)
+            assert not await far_end.arrived()
 
     # Sending
 
     async def test_message_is_sent_to_its_chat(self, channel: Channel, far_end: FarEnd) -> None:
-        work = await self.heard(channel, far_end, "work")
-        assert (await channel.send(self.reply(channel, work))).state == "sent"
-        assert [*await far_end.arrived("work")] == ["Good day."]
-        assert not await far_end.arrived("home")
+        async with self.talking(channel, far_end, "work") as (_, work):
+            assert (await channel.send(self.reply(channel, work))).state == "sent"
+            assert [*await far_end.arrived("work")] == ["Good day."]
+            assert not await far_end.arrived("home")
 
-    async def test_message_is_sent_once_however_often_it_is_asked(self, channel: Channel, far_end: FarEnd) -> None:
-        message = await self.heard(channel, far_end)
-        reply, other = self.reply(channel, message), self.reply(channel, message)
-        for outgoing in (reply, reply, other):
-            assert (await channel.send(outgoing)).state in {"sent", "unknown"}
-        assert len(await far_end.arrived()) == 2
+    async def test_message_that_was_sent_is_found_or_unknown(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            reply, other = self.reply(channel, message), self.reply(channel, message)
+            for outgoing in (reply, other):
+                assert (await channel.send(outgoing)).state == "sent"
+            again = await channel.send(replace(reply, may_be_sent=True))
+            assert again.state == ("sent" if channel.limits.reconciles else "unknown")
+            assert len(await far_end.arrived()) == 2
+
+    async def test_message_that_was_not_sent_is_sent_or_unknown(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            sent = await channel.send(replace(self.reply(channel, message), may_be_sent=True))
+            assert sent.state == ("sent" if channel.limits.reconciles else "unknown")
+            assert len(await far_end.arrived()) == channel.limits.reconciles
+
+    async def test_message_without_a_connection_is_sent_or_waits(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            pass
+        sent = await channel.send(self.reply(channel, message))
+        assert sent.state in {"sent", "later"}
+        assert len(await far_end.arrived()) == (sent.state == "sent")
+
+    async def test_lost_answer_is_found_out(self, channel: Channel, far_end: FarEnd) -> None:
+        if not channel.limits.reconciles:
+            pytest.skip("the channel can't look")
+        async with self.talking(channel, far_end) as (_, message):
+            await self.send_without_answer(channel, far_end, self.reply(channel, message))
+
+    async def test_lost_answer_is_reported(self, channel: Channel, far_end: FarEnd) -> None:
+        if channel.limits.reconciles:
+            pytest.skip("the channel finds it out")
+        async with self.talking(channel, far_end) as (_, message):
+            await self.send_without_answer(channel, far_end, self.reply(channel, message))
+
+    async def send_without_answer(self, channel: Channel, far_end: FarEnd, message: OutboundMessage) -> None:
+        """Send a message whose first answer is lost, as hosts do."""
+        await far_end.lose_answer()
+        sent = await channel.send(message)
+        assert sent.state in {"sent", "unknown"}
+        if sent.state == "unknown":
+            again = await channel.send(replace(message, may_be_sent=True))
+            assert again.state == ("sent" if channel.limits.reconciles or message.edits else "unknown")
+        assert [*await far_end.arrived()] == [message.content]
+
+    async def test_message_after_a_reconnect_is_sent_once(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (inbox, message):
+            await far_end.drop_connections()
+            reply = self.reply(channel, message)
+            sent = await channel.send(reply)
+            if sent.state != "sent":
+                await self.until_after(inbox, far_end)
+                sent = await channel.send(replace(reply, may_be_sent=sent.state == "unknown"))
+            assert sent.state == "sent" or not channel.limits.reconciles
+            assert len(await far_end.arrived()) == (sent.state == "sent")
 
     async def test_longest_message_is_sent_whole_and_a_longer_one_not_at_all(
         self, channel: Channel, far_end: FarEnd
     ) -> None:
-        message, longest = await self.heard(channel, far_end), channel.limits.length or 100_000
-        assert (await channel.send(self.reply(channel, message, "x" * longest))).state == "sent"
-        assert [len(text) for text in await far_end.arrived()] == [longest]
-        if channel.limits.length:
-            refused = await channel.send(self.reply(channel, message, "x" * (longest + 1)))
-            assert refused.state == "failed"
-            assert refused.reason
-            assert len(await far_end.arrived()) == 1
+        longest = channel.limits.length or 100_000
+        async with self.talking(channel, far_end) as (_, message):
+            assert (await channel.send(self.reply(channel, message, "x" * longest))).state == "sent"
+            assert [len(text) for text in await far_end.arrived()] == [longest]
+            if channel.limits.length:
+                for content in ("x" * (longest + 1), "🙂" * (longest // channel.limits.measure("🙂") + 1)):
+                    refused = await channel.send(self.reply(channel, message, content))
+                    assert (refused.state, bool(refused.reason)) == ("failed", True)
+                assert len(await far_end.arrived()) == 1
+
+    async def test_long_markdown_arrives_whole_and_in_order(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            for part in parts(self.reply(channel, message, MARKDOWN), channel.limits.length):
+                assert (await channel.send(part)).state == "sent"
+            assert _WORD.findall("\n".join(await far_end.arrived())) == _WORD.findall(MARKDOWN)
+
+    async def test_part_that_meets_a_flood_limit_waits(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            first, second = (replace(self.reply(channel, message, text), id=f"reply/{text}") for text in "12")
+            assert (await channel.send(first)).state == "sent"
+            await far_end.flood(FLOOD_S)
+            waits = await channel.send(second)
+            assert (waits.state, waits.retry_after >= FLOOD_S) == ("later", True)
+            assert [*await far_end.arrived()] == ["1"]
+            await far_end.flood(0)
+            assert (await channel.send(second)).state == "sent"
+            assert [*await far_end.arrived()] == ["1", "2"]
 
     async def test_media_are_refused_where_the_channel_takes_none(self, channel: Channel, far_end: FarEnd) -> None:
-        message = await self.heard(channel, far_end)
+        async with self.talking(channel, far_end) as (_, message):
+            if not channel.limits.media_out:
+                refused = await channel.send(replace(self.reply(channel, message), media=("cat.png",)))
+                assert (refused.state, bool(refused.reason)) == ("failed", True)
+                assert not await far_end.arrived()
+
+    async def test_media_over_the_limit_are_refused(self, channel: Channel, far_end: FarEnd, tmp_path: Path) -> None:
         if not channel.limits.media_out:
-            refused = await channel.send(msgspec.structs.replace(self.reply(channel, message), media=("cat.png",)))
+            pytest.skip("the channel sends no files")
+        (small := tmp_path / "small.png").write_bytes(b"x" * 100)
+        with (large := tmp_path / "large.png").open("wb") as file:
+            file.truncate(channel.limits.media_out + 1)
+        async with self.talking(channel, far_end) as (_, message):
+            refused = await channel.send(replace(self.reply(channel, message), media=(str(large),)))
             assert (refused.state, bool(refused.reason)) == ("failed", True)
             assert not await far_end.arrived()
+            assert (await channel.send(replace(self.reply(channel, message), media=(str(small),)))).state == "sent"
+
+    async def test_pressed_button_is_its_text(self, channel: Channel, far_end: FarEnd) -> None:
+        if not channel.limits.buttons:
+            pytest.skip("the channel has no buttons")
+        choices = (AnswerChoice("Allow", "yes k4"), AnswerChoice("Deny", "no k4"))
+        async with self.talking(channel, far_end) as (inbox, message):
+            question = replace(self.reply(channel, message, "Delete it?"), choices=choices)
+            assert (await channel.send(question)).state == "sent"
+            await far_end.press("Deny")
+            answer = await self.next(inbox)
+            assert (answer.content, answer.sender, answer.chat) == ("no k4", message.sender, message.chat)
+            assert answer.id != message.id
+
+    # Previews
+
+    async def preview(self, channel: Channel, to: InboundMessage) -> OutboundMessage:
+        """The reply to a message, part of which has been shown. Skips if the channel has no previews."""
+        if channel.limits.live == "none":
+            pytest.skip("the channel has no previews")
+        reply = self.reply(channel, to)
+        draft = await self.show(channel, to, "", "Good …")
+        draft = await self.show(channel, to, draft, "Good day …")
+        return reply if channel.limits.live == "draft" else replace(reply, edits=draft)
+
+    async def show(self, channel: Channel, to: InboundMessage, draft: str, text: str) -> str:
+        """Show a preview; its native id."""
+        previews: PreviewingChannel = channel  # type: ignore[assignment]
+        return await previews.show(to.chat, draft, text)
+
+    async def test_reply_replaces_its_preview(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            reply = await self.preview(channel, message)
+            assert (await channel.send(reply)).state == "sent"
+            assert [*await far_end.arrived()] == ["Good day."]
+
+    async def test_flood_limit_ends_a_preview_and_delays_its_reply(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            reply = await self.preview(channel, message)
+            await far_end.flood(FLOOD_S)
+            with pytest.raises(RateLimited):
+                await self.show(channel, message, reply.edits, "Good day to …")
+            waits = await channel.send(reply)
+            assert (waits.state, waits.retry_after >= FLOOD_S) == ("later", True)
+            await far_end.flood(0)
+            assert (await channel.send(reply)).state == "sent"
+            assert [*await far_end.arrived()] == ["Good day."]
+
+    async def test_lost_answer_of_the_final_edit_is_harmless(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            reply = await self.preview(channel, message)
+            if not reply.edits:
+                pytest.skip("previews aren't edited")
+            await self.send_without_answer(channel, far_end, reply)
+
+    async def test_reply_is_sent_where_its_edit_is_refused(self, channel: Channel, far_end: FarEnd) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            reply = await self.preview(channel, message)
+            if not reply.edits:
+                pytest.skip("previews aren't edited")
+            await far_end.refuse_edits()
+            assert (await channel.send(reply)).state == "sent"
+            arrived = await far_end.arrived()
+            assert arrived[-1] == "Good day."
+            assert all(text.endswith("…") for text in arrived[:-1])

@@ -1,4 +1,4 @@
-"""A queue and a channel in memory, for tests and for programs that need no more."""
+"""A queue in memory, for tests and for programs that need no more."""
 
 import asyncio
 from collections import deque
@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from denizen.ports import (
-    Accept,
     Answer,
-    ChannelLimits,
     Control,
     InboundMessage,
     Interrupt,
     OutboundMessage,
     Parked,
     ParkedTurn,
-    Sent,
     Stop,
     TurnHandler,
 )
@@ -147,40 +144,3 @@ class MemoryQueue:
             self.outbox.setdefault(sent.id, sent)
         elif isinstance(sent, InboundMessage):
             await self.put(sent)
-
-
-class MemoryChannel:
-    """A `Channel` without a service: `write` says something in a chat, and `sent` has what was sent, by id."""
-
-    def __init__(self, name: str = "memory", limits: ChannelLimits | None = None) -> None:
-        self.name = name
-        self.limits = limits or ChannelLimits()
-        self.sent: dict[str, OutboundMessage] = {}
-        self._written: deque[InboundMessage] = deque()
-        self._arrived = asyncio.Event()
-
-    def write(self, content: str, *, chat: str = "home", sender: str = "ann") -> InboundMessage:
-        """Say something in a chat, as its person does."""
-        key = f"agent:main:channel:{self.name}:account:default:peer:direct:{chat}"
-        message = InboundMessage(self.name, chat, sender, content, key)
-        self._written.append(message)
-        self._arrived.set()
-        return message
-
-    async def receive(self, accept: Accept) -> None:
-        """Hand each message to `accept` until cancelled."""
-        while True:
-            while self._written:
-                await accept(self._written[0])
-                self._written.popleft()
-            self._arrived.clear()
-            await self._arrived.wait()
-
-    async def send(self, message: OutboundMessage) -> Sent:
-        """Send it, once."""
-        if 0 < self.limits.length < len(message.content):
-            return Sent("failed", f"The message has {len(message.content)} characters, over {self.limits.length}.")
-        if message.media and not self.limits.media_out:
-            return Sent("failed", f"Channel {self.name} takes no media.")
-        self.sent.setdefault(message.id, message)
-        return Sent()
