@@ -16,6 +16,5 @@
 (preproc_def name: (identifier) @name) @macro
 (preproc_function_def name: (identifier) @name) @macro
 
-(preproc_include path: (_) @import)
 
 (comment) @comment

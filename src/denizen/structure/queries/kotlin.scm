@@ -20,6 +20,5 @@
   (user_type (identifier) @base .)
   (constructor_invocation (user_type (identifier) @base .))
   (explicit_delegation (user_type (identifier) @base .))])
-(import (qualified_identifier) @import)
 
 [(line_comment) (block_comment)] @comment
