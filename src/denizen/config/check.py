@@ -27,12 +27,19 @@ _TYPES: dict[Any, str] = {
 }
 
 
-def check(file: SettingsFile, root: type[msgspec.Struct], environ: Mapping[str, str]) -> None:
+def check(
+    file: SettingsFile,
+    root: type[msgspec.Struct],
+    environ: Mapping[str, str],
+    channels: Mapping[str, type[msgspec.Struct]],
+) -> None:
     """Raise ConfigError with a line for each mistake in the file: its place, what it is, and what to do.
 
-    `root` is the struct that the whole file is read into.
+    `root` is the struct that the whole file is read into, and `channels` are those of the tables `[channels.NAME]`.
     """
     problems = [*_table(file.data, root, (), root)]
+    for name, table in channels.items():
+        problems += _table(file.data["channels"][name], table, ("channels", name), table)
     for path, text in strings(file.data):
         for name in references(text):
             if not name:

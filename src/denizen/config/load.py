@@ -1,6 +1,7 @@
 """Reading the configuration: the home's `denizen.toml`, over it that of a trusted project, over both the options."""
 
 import os
+import re
 import stat
 from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("web", "search"),
     ("mcp",),
     ("gateway",),
+    ("channels",),
     ("agent", "workspace_dir"),
     ("agent", "restrict_to_workspace"),
     ("agent", "driver"),
@@ -38,6 +40,7 @@ and who reaches the gateway.
 
 Its MCP servers are in its `.mcp.json`.
 """
+_CHANNEL_NAME = re.compile(r"[A-Za-z0-9][\w-]{,39}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,8 @@ def load(
     def located_config(settings: Mapping[str, Any]) -> Config:
         chosen = Path(workspace) if workspace else None
         typed = convert(_merged(settings, options), reader.root)
+        channels = {name: convert(typed.channels[name], table) for name, table in reader.channels.items()}
+        typed = msgspec.structs.replace(typed, channels={**typed.channels, **channels})
         return located(typed, environ=process, cwd=cwd, home=root, workspace=chosen)
 
     config = located_config(own)
@@ -125,6 +130,7 @@ class _Reader:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
         self.root = Config
+        self.channels: dict[str, type[msgspec.Struct]] = {}
         self.sources: list[Path] = []
         self.notices: list[str] = []
 
@@ -138,7 +144,9 @@ class _Reader:
         file = parse(as_text(data, path), str(path))
         settings = self.checked(file)
         self.sources.append(path)
-        plain = [key for key, text in strings(file.data) if _is_secret(key) and text and not any(references(text))]
+        plain = [
+            key for key, text in strings(file.data) if _is_secret(key, text) and text and not any(references(text))
+        ]
         self.notices += [
             f"{file.locate(key)}: {dotted(key)} holds a key. "
             "Safer: put it in .env in the home and write a reference, `${NAME}`."
@@ -210,7 +218,9 @@ class _Reader:
     def checked(self, file: SettingsFile) -> dict[str, Any]:
         """The settings of a file with their variables filled in. Raises ConfigError for mistakes in it."""
         self._add_worlds(file.data.keys() - fields(self.root).keys())
-        check(file, self.root, self.environ)
+        channels = self._channels_of(file)
+        check(file, self.root, self.environ, channels)
+        self.channels |= channels
         settings = fill_in(dict(file.data), self.environ)
         typed = convert(settings, self.root)
         for name, server in typed.mcp.items():
@@ -233,6 +243,29 @@ class _Reader:
                 raise ConfigError(f"{file.locate(('policy', 'rules', number))}: {error}") from error
         return settings
 
+    def _channels_of(self, file: SettingsFile) -> dict[str, type[msgspec.Struct]]:
+        """The structs of a file's tables `[channels.NAME]`, by name. Raises ConfigError for a kind that isn't there.
+
+        A kind that can't be loaded is a notice, and its tables aren't read: the other channels go on.
+        """
+        from denizen.config.plugins import channel_entries, load_entry_point
+
+        found, tables = dict[str, type[msgspec.Struct]](), file.data.get("channels")
+        for name, table in tables.items() if isinstance(tables, dict) else ():
+            where = f"{file.locate(('channels', name))}: {dotted(('channels', name))}"
+            kind = (isinstance(table, dict) and table.get("type")) or name
+            entry = (entries := channel_entries()).get(kind)
+            if entry is None:
+                known = f"available: {', '.join(entries)}" if entries else "none is installed"
+                raise ConfigError(f"{where}: there is no kind of channel {kind!r}; {known}. Set `type`.")
+            if not _CHANNEL_NAME.fullmatch(name):
+                raise ConfigError(f"{where}: a channel's name has up to 40 letters, digits, `-` and `_`.")
+            try:
+                found[name] = load_entry_point(entry, "channel").settings
+            except ConfigError as error:
+                self.notices.append(f"{where} is not read. {error}")
+        return found
+
     def _add_worlds(self, names: Set[str]) -> None:
         """Give the struct of the whole file a table for each installed world of these names that has settings."""
         from importlib.metadata import entry_points
@@ -247,9 +280,11 @@ class _Reader:
             self.root = cast("type[Config]", msgspec.defstruct("Config", tables, bases=(self.root,), **options))
 
 
-def _is_secret(key: KeyPath) -> bool:
-    from denizen.config.redact import is_secret_header
+def _is_secret(key: KeyPath, text: str) -> bool:
+    from denizen.config.redact import is_secret, is_secret_header
 
+    if key[0] == "channels":
+        return is_secret(str(key[-1]), text, even_words=True)
     return key[-1] == "api_key" or (key[-2:-1] == ("headers",) and is_secret_header(str(key[-1])))
 
 

@@ -1,9 +1,14 @@
 """Objects that other packages provide through entry points."""
 
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from denizen.errors import ConfigError
+
+
+def channel_entries() -> dict[str, EntryPoint]:
+    """The kinds of channels that are installed, by name."""
+    return {entry.name: entry for entry in sorted(entry_points(group="denizen.channels"))}
 
 
 def load_entry_point(entry: EntryPoint, what: str) -> Any:

@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, unquote_plus
 import msgspec
 
 from denizen.config.settings import Config
+from denizen.config.toml import dotted, strings
 from denizen.messages import AssistantMessage, ToolResult
 
 Cleaned = TypeVar("Cleaned", AssistantMessage, ToolResult)
@@ -206,6 +207,11 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
         found |= _of_address(f"mcp.{server}.url", settings.url)
         found |= {f"mcp.{server}.{name}": value for name, value in settings.env.items() if value}
         found |= _of_headers(f"mcp.{server}", settings.headers)
+    for channel, settings in config.channels.items():
+        for key, value in strings(msgspec.to_builtins(settings)):
+            found |= _of_address(f"channels.{channel}.{dotted(key)}", value)
+            if is_secret(str(key[-1]), value, even_words=True):
+                found[f"channels.{channel}.{dotted(key)}"] = value
     for world in config.__struct_fields__[len(Config.__struct_fields__) :]:
         for name, value in msgspec.structs.asdict(getattr(config, world)).items():
             if isinstance(value, str) and "://" in value:

@@ -321,6 +321,8 @@ class Config(_Table, frozen=True, kw_only=True):
     """Commands that run at events of a turn: `[[hooks]]`, `event = "before_tool"`, `command = "…"`."""
     tools: dict[str, dict[str, Any]] = {}
     """Arguments that a tool gets when the model doesn't give them, a table for each: `[tools.grep] context = 2`."""
+    channels: dict[str, Any] = {}
+    """The channels of the gateway, by name: `[channels.telegram]`; the page of each kind lists its settings."""
     providers: dict[str, ProviderSettings] = {}
     """The providers, by name."""
     models: dict[str, ModelSettings] = {}

@@ -8,12 +8,13 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 from denizen.cli.gateway.logs import log_to
 from denizen.cli.options import CommandOptions
 from denizen.cli.output import write
-from denizen.config.home import places
+from denizen.config.home import places, user_folder
 from denizen.config.load import Loaded
 from denizen.config.redact import Redactor
 from denizen.config.zone import user_zone
@@ -21,6 +22,7 @@ from denizen.errors import ConfigError, DenizenError
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat import profile_with
 from denizen.worlds.chat.backends import open_backends
+from denizen.worlds.chat.delivery.channel_kinds import open_channels
 from denizen.worlds.chat.delivery.message import message_tool
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.gateway import Gateway
@@ -31,6 +33,8 @@ from denizen.worlds.chat.turns.spawn import spawn_tool
 
 _THRESHOLD = (20_000, 10, 10)
 """After so many new objects garbage is looked for, among new, younger and all ones; a turn leaves about a hundred."""
+_ACCOUNT_LOCKS = Path(".cache/denizen/accounts")
+"""In the user's own home directory, the same for each of their gateways: which accounts are in use."""
 _log = logging.getLogger(__name__)
 
 Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
@@ -59,14 +63,16 @@ async def opened(
     async with open_backends(
         loaded.config, clock, redactor, is_gateway=is_gateway, timing=timing, new_ledger=new_ledger
     ) as shared:
-        outbox = Outbox(shared.ledger, {}, clock=clock)
-        cron = Cron(shared.ledger, clock=clock, zone=zone, settings=settings.cron)
-        lent = (message_tool(outbox), cron_tool(cron), spawn_tool(shared.ledger))
-        async with options.agent(
-            loaded, profile=profile_with(*lent), store=shared.sessions, memory=shared.memory, budget=shared.budget
-        ) as agent:
-            with _collecting_seldom():
-                yield Gateway(agent, outbox, cron, shared.side, shared.sums)
+        locks = user_folder(loaded.environ) / _ACCOUNT_LOCKS if is_gateway else None
+        with open_channels(loaded.config, folder, locks, clock) as channels:
+            outbox = Outbox(shared.ledger, channels, clock=clock)
+            cron = Cron(shared.ledger, clock=clock, zone=zone, settings=settings.cron)
+            lent = (message_tool(outbox), cron_tool(cron), spawn_tool(shared.ledger))
+            async with options.agent(
+                loaded, profile=profile_with(*lent), store=shared.sessions, memory=shared.memory, budget=shared.budget
+            ) as agent:
+                with _collecting_seldom():
+                    yield Gateway(agent, outbox, cron, shared.side, shared.sums)
 
 
 @contextmanager

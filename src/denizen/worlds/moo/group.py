@@ -125,7 +125,7 @@ def open_group(path: Path, environ: Mapping[str, str] | None = None) -> Group:
     home = find_home(os.environ if environ is None else environ, Path.cwd())
     variables = {**read_dotenv(home), **(os.environ if environ is None else environ)}
     file = SettingsFile.read(path / GROUP)
-    check(file, GroupSettings, variables)
+    check(file, GroupSettings, variables, {})
     settings = convert(fill_in(dict(file.data), variables), GroupSettings)
     wrong = [name for name in settings.agents if Path(name).name != name or settings.agents.count(name) > 1]
     if wrong or not settings.agents:

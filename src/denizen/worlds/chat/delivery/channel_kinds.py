@@ -1,0 +1,117 @@
+"""Kinds of channels, found by entry points, and the configured channels, opened."""
+
+import hashlib
+import logging
+import os
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+from denizen.config.extras import how_to_install
+from denizen.config.home import private_folder
+from denizen.config.lock_file import lock
+from denizen.config.plugins import channel_entries, load_entry_point
+from denizen.config.settings import Config
+from denizen.errors import ConfigError
+from denizen.ports import (
+    Accept,
+    Channel,
+    ChannelHome,
+    ChannelKind,
+    ChannelLimits,
+    ChannelRefused,
+    OutboundMessage,
+    Sent,
+)
+from denizen.runtime.clock import Clock
+from denizen.worlds.chat.ledger import ledger, outbound
+
+RESERVED_NAMES = outbound.POLLED | {ledger.SYSTEM, "cron", "heartbeat"}
+"""Names of chats that aren't a service's."""
+_CLOSED_RETRY_S = 60.0
+_log = logging.getLogger(__name__)
+
+
+class ClosedChannel:
+    """A configured channel that this process can't use, and why: messages to it wait in the outbox."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self.limits = ChannelLimits()
+        self._why = why
+
+    async def receive(self, accept: Accept) -> None:
+        raise ChannelRefused(self._why)
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        return Sent("later", self._why, retry_after=_CLOSED_RETRY_S)
+
+
+def load_kind(name: str) -> ChannelKind:
+    """The kind of that name. Raises ConfigError."""
+    entries = channel_entries()
+    if name not in entries:
+        raise ConfigError(f"There is no kind of channel {name!r}; available: {', '.join(entries) or 'none'}.")
+    kind = load_entry_point(entries[name], "channel")
+    if not isinstance(kind, ChannelKind):
+        raise ConfigError(f"{name!r} of {_package(entries[name])} isn't a kind of channel. Update or remove it.")
+    return kind
+
+
+@contextmanager
+def naming_missing_packages(kind: str) -> Generator[None]:
+    """Raise ConfigError, with the command that installs a kind's packages, where one of them is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        entry = channel_entries()[kind]
+        how = how_to_install(kind) if _package(entry) == "denizen" else f"reinstall {_package(entry)}"
+        raise ConfigError(f"{kind} needs packages that aren't installed ({missing}): {how}") from missing
+
+
+@contextmanager
+def open_channels(config: Config, home: Path, locks: Path | None, clock: Clock) -> Generator[dict[str, Channel]]:
+    """The configured channels by name; one that can't be opened is a `ClosedChannel`, and the others go on.
+
+    An account is held by a file in the user's folder `locks` until the block ends: no other gateway can use it.
+    Workers pass None: only the gateway opens channels.
+    """
+    if locks is None:
+        yield {name: ClosedChannel(name, "Only the gateway sends.") for name in config.channels}
+        return
+    with ExitStack() as held:
+        channels = dict[str, Channel]()
+        for name, settings in config.channels.items():
+            try:
+                channels[name] = _opened(settings, ChannelHome(name, home / "channels" / name, clock), locks, held)
+            except Exception as error:  # noqa: BLE001 (the boundary to a channel: the others go on)
+                why = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
+                channels[name] = ClosedChannel(name, why)
+        yield channels
+
+
+def _opened(settings: Any, home: ChannelHome, locks: Path, held: ExitStack) -> Channel:
+    if home.name in RESERVED_NAMES:
+        raise ConfigError(f"A channel can't have the name {home.name}. Choose another, and set `type`.")
+    kind_name = kind_of(home.name, settings)
+    kind = load_kind(kind_name)
+    with naming_missing_packages(kind_name):
+        account = kind.account(settings)
+        private_folder(locks)
+        digest = hashlib.sha256(f"{kind_name}:{account}".encode(errors="replace")).hexdigest()[:32]
+        busy = f"{kind_name} account {account} is in use by another gateway (process {{holder}}). Stop that one first."
+        held.callback(os.close, lock(locks / f"{digest}.lock", busy))
+        private_folder(home.folder)
+        return kind.connect(settings, home)
+
+
+def kind_of(name: str, settings: Any) -> str:
+    """The kind of a configured channel; its settings are a table where the kind couldn't be loaded."""
+    given = settings.get("type") if isinstance(settings, dict) else settings.type
+    return given or name
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value
