@@ -146,9 +146,10 @@ def bare_name(source: bytes, kind: str, name: "Node", container: "Node | None") 
     return [scope for scope in scopes if scope], last.strip("\"'`:&$ ") or kind
 
 
-def referenced_name(source: bytes, node: "Node") -> str:
-    """The name in a reference."""
-    return _without_type_arguments(text_of(source, node))
+def referenced_name(source: bytes, kind: str, node: "Node") -> str:
+    """The name in a reference; of an import without its quotation marks."""
+    text = text_of(source, node)
+    return text.strip("\"'`<>; ") if kind == "import" else _without_type_arguments(text)
 
 
 def text_of(source: bytes, node: "Node") -> str:

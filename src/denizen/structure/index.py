@@ -167,6 +167,11 @@ class Index:
             for row in rows
         ]
 
+    def reference_lines(self, *, kinds: Iterable[str], below: str = "") -> list[tuple[str, int]]:
+        """The file and line of each reference of these kinds: much faster than `references`."""
+        select = "SELECT files.path, refs.line FROM refs JOIN files ON files.id = refs.file"
+        return [(path, line) for path, line in self._select(select, "", [*_one_of("refs.kind", kinds), *_below(below)])]
+
     def measures(self, what: str, *, below: str = "") -> dict[str, bytes]:
         """The kept measures of files as they are now, by their paths."""
         select = "SELECT files.path, measures.measure FROM measures JOIN files ON files.id = measures.file"

@@ -30,7 +30,7 @@ TYPES = frozenset(
 )
 """Kinds of symbols that are types, or hold a type's members."""
 FUNCTIONS = frozenset({"function", "method"})
-REFERENCES = frozenset({"call", "base", "imported"})
+REFERENCES = frozenset({"call", "base", "import", "imported"})
 _LOCAL = frozenset({"variable", "constant", "field", "declaration"})
 _PARTS = frozenset({"name", "container", "body"})
 _BODIES = frozenset({"function_body", "class_body", "enum_class_body", "computed_property", "field_declaration_list"})
@@ -64,8 +64,9 @@ class Symbol(NamedTuple):
 class SymbolReference(NamedTuple):
     """A place that refers to something by its name; which one of that name isn't known.
 
-    `kind`: `call` (of a function or a constructor), `base` (a type that another derives from)
-    or `imported` (a name taken from a module). `symbol` is the position of the symbol that it is in; -1: in none.
+    `kind`: `call` (of a function or a constructor), `base` (a type that another derives from), `import` (a module or
+    file, as it is written) or `imported` (a name taken from it). `symbol` is the position of the symbol that it is in;
+    -1: in none.
     """
 
     name: str
@@ -139,7 +140,7 @@ def _outline(source: bytes, language: str) -> Outline:
     named = [
         SymbolReference(name, kind, node.start_point[0] + 1, symbol)
         for (kind, node), symbol in zip(references, within, strict=True)
-        if (name := referenced_name(source, node))
+        if (name := referenced_name(source, kind, node))
     ]
     return Outline(language, symbols, named, [*_problems(root)])
 

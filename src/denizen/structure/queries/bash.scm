@@ -3,6 +3,7 @@
 (program (declaration_command (variable_assignment name: (variable_name) @name) @variable))
 
 (command name: (command_name (word) @call))
+(command name: (command_name (word) @_source) . argument: (_) @import (#any-of? @_source "source" "."))
 
 (comment) @comment
 (declaration_command) @whole

@@ -16,5 +16,6 @@
 (preproc_def name: (identifier) @name) @macro
 (preproc_function_def name: (identifier) @name) @macro
 
+(preproc_include path: (_) @import)
 
 (comment) @comment

@@ -30,6 +30,7 @@
   (generic_name (identifier) @base)
   (qualified_name name: (identifier) @base)
   (primary_constructor_base_type type: (identifier) @base)])
+(using_directive [(identifier) (qualified_name)] @import)
 
 (comment) @comment
 (field_declaration) @whole

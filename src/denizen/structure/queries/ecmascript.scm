@@ -28,8 +28,12 @@
 (call_expression function: [(identifier) @call (member_expression property: (_) @call)])
 (new_expression constructor: [(identifier) @call (member_expression property: (_) @call)])
 (decorator (identifier) @call)
+(import_statement source: (string) @import)
 (import_specifier name: (identifier) @imported)
 (import_clause (identifier) @imported)
+(export_statement source: (string) @import)
+(call_expression function: (identifier) @_require arguments: (arguments . (string) @import) (#eq? @_require "require"))
+(call_expression function: (import) arguments: (arguments . (string) @import))
 
 (comment) @comment
 (export_statement) @whole

@@ -18,6 +18,7 @@
 (call_expression function: [(identifier) @call (selector_expression field: (field_identifier) @call)])
 (call_expression function: (type_instantiation_expression type: (type_identifier) @call))
 (composite_literal type: [(type_identifier) @call (generic_type type: (type_identifier) @call)])
+(import_spec path: (_) @import)
 
 (comment) @comment
 (type_declaration) @whole

@@ -22,6 +22,7 @@
 (superclass [(type_identifier) @base (generic_type (type_identifier) @base)])
 (super_interfaces (type_list [(type_identifier) @base (generic_type (type_identifier) @base)]))
 (extends_interfaces (type_list [(type_identifier) @base (generic_type (type_identifier) @base)]))
+(import_declaration [(scoped_identifier) (identifier)] @import)
 
 [(line_comment) (block_comment)] @comment
 (field_declaration) @whole

@@ -20,5 +20,6 @@
   (user_type (identifier) @base .)
   (constructor_invocation (user_type (identifier) @base .))
   (explicit_delegation (user_type (identifier) @base .))])
+(import (qualified_identifier) @import)
 
 [(line_comment) (block_comment)] @comment

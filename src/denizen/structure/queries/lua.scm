@@ -16,6 +16,8 @@
   (identifier) @call
   (dot_index_expression field: (identifier) @call)
   (method_index_expression method: (identifier) @call)])
+(function_call name: (identifier) @_require arguments: (arguments (string) @import)
+  (#any-of? @_require "require" "dofile"))
 
 (comment) @comment
 (variable_declaration) @whole

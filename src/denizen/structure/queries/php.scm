@@ -20,6 +20,11 @@
 (base_clause [(name) @base (qualified_name (name) @base)])
 (class_interface_clause [(name) @base (qualified_name (name) @base)])
 (use_declaration [(name) @base (qualified_name (name) @base)])
+(namespace_use_clause [(name) (qualified_name)] @import)
+(include_expression (_) @import)
+(include_once_expression (_) @import)
+(require_expression (_) @import)
+(require_once_expression (_) @import)
 
 (comment) @comment
 (property_declaration) @whole

@@ -12,6 +12,8 @@
 (decorator [(identifier) @call (attribute attribute: (identifier) @call)])
 (class_definition superclasses: (argument_list
   [(identifier) @base (attribute attribute: (identifier) @base) (subscript value: (identifier) @base)]))
+(import_statement name: [(dotted_name) @import (aliased_import name: (dotted_name) @import)])
+(import_from_statement module_name: (_) @import)
 (import_from_statement name: [(dotted_name) @imported (aliased_import name: (dotted_name) @imported)])
 
 ; What belongs to a definition.

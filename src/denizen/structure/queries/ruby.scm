@@ -10,5 +10,7 @@
 (superclass [(constant) @base (scope_resolution name: (constant) @base)])
 (call method: (identifier) @_include arguments: (argument_list [(constant) @base (scope_resolution name: (constant) @base)])
   (#any-of? @_include "include" "extend" "prepend"))
+(call method: (identifier) @_require arguments: (argument_list (string) @import)
+  (#any-of? @_require "require" "require_relative" "load"))
 
 (comment) @comment

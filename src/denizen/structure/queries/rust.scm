@@ -28,6 +28,8 @@
   (type_identifier) @base
   (generic_type type: (type_identifier) @base)
   (scoped_type_identifier name: (type_identifier) @base)])
+(use_declaration argument: (_) @import)
+(mod_item name: (identifier) @import !body)
 
 [(line_comment) (block_comment)] @comment
 (attribute_item) @attribute

@@ -22,5 +22,6 @@
   (call_suffix [(value_arguments "(") (lambda_literal)]))
 (attribute (user_type (type_identifier) @call))
 (inheritance_specifier inherits_from: (user_type (type_identifier) @base))
+(import_declaration (identifier) @import)
 
 [(comment) (multiline_comment)] @comment

@@ -19,13 +19,15 @@ from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import tool
 from denizen.tools.programs.jq import filtered
 from denizen.worlds.code.tools.analysis.calls import callees, callers
+from denizen.worlds.code.tools.analysis.duplicates import duplicates
 from denizen.worlds.code.tools.analysis.functions import changed_files, hotspots, longest, most_complex
+from denizen.worlds.code.tools.analysis.imports import imports
 from denizen.worlds.code.tools.analysis.scope import Findings, Scope
 from denizen.worlds.code.tools.analysis.security import security
 from denizen.worlds.code.tools.symbols.project_index import with_index
 from denizen.worlds.code.tools.symbols.target import find_target
 
-What = Literal["complexity", "length", "callers", "callees", "hotspots", "security"]
+What = Literal["complexity", "length", "callers", "callees", "hotspots", "duplicates", "security", "imports"]
 MAX_UNREAD = 5  # listed files that couldn't be read
 MAX_FACTS = 10_000  # findings passed to a filter
 
@@ -43,7 +45,7 @@ def analyze_tool(home: Path, environ: Mapping[str, str]) -> Tool:
         most: Annotated[int, Meta(ge=1, le=500)] = 15,
         jq: str = "",
     ) -> ToolResult:
-        """Ask about code: complex or long functions, callers and callees, hotspots, security.
+        """Ask about code: complex or long functions, callers and callees, hotspots, duplicates, security, imports.
 
         Args:
             what: callers and callees are found by name
@@ -103,7 +105,9 @@ _ANALYSES: Mapping[What, Callable[[Scope, _Question, Mapping[str, int]], Finding
     "callers": lambda scope, question, changes: callers(scope, question.symbol, question.defined_in),
     "callees": lambda scope, question, changes: callees(scope, question.symbol, question.defined_in),
     "hotspots": lambda scope, question, changes: hotspots(scope, changes),
+    "duplicates": lambda scope, question, changes: duplicates(scope),
     "security": lambda scope, question, changes: security(scope),
+    "imports": lambda scope, question, changes: imports(scope),
 }
 
 

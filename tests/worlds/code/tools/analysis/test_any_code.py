@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from denizen.structure import language_of
+from denizen.worlds.code.tools.analysis.imports import FOLLOWED, Modules
 from denizen.worlds.code.tools.analysis.security import languages, risks
 
 RISKY = sorted((Path(__file__).parents[4] / "data" / "analysis" / "risky").iterdir())
@@ -27,3 +28,12 @@ def test_any_piece_of_a_file_may_be_broken(file: Path, data: st.DataObject) -> N
 
 def test_every_language_with_a_grammar_has_rules() -> None:
     assert {language_of(file.name) for file in RISKY} == set(languages())
+
+
+@pytest.mark.parametrize("language", sorted(FOLLOWED))
+@given(st.text(st.sampled_from("a./:{}\\@~*-'\" "), max_size=20))
+@settings(max_examples=50)
+def test_any_import_leads_to_a_file_or_nowhere(language: str, name: str) -> None:
+    paths = ["a/a.x", "a/index.x", "a.x", "b/__init__.x"]
+    modules = Modules((path, language) for path in paths)
+    assert modules.find(name, "a/a.x", language) in {"", *paths, "a", "b", "."}
