@@ -140,7 +140,8 @@ def test_slash_commands() -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name)
 def test_every_example_is_shown(example: Path) -> None:
-    page = "recipes.md" if example.parent.name == "recipes" else "extending.md"
+    pages = {"recipes": "recipes.md", "webhook": "channels/webhook.md"}
+    page = pages.get(example.parent.name, "extending.md")
     assert f"--8<--\n{name(example)}\n--8<--" in (DOCS / page).read_text("utf-8")
 
 

@@ -1,0 +1,1 @@
+"""The chat services: one module for each kind of channel."""

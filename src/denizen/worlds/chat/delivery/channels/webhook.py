@@ -1,0 +1,198 @@
+"""Webhooks: messages that programs post, and replies that are posted to them, signed both ways.
+
+The headers and the signature are those of Standard Webhooks 1.0, https://www.standardwebhooks.com.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+from datetime import UTC, datetime
+
+import aiohttp
+import msgspec
+from aiohttp import hdrs, web
+
+from denizen.errors import ConfigError, SessionError
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelSettings, Sent
+from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
+from denizen.sessions import SessionKey
+
+REPLAY_WINDOW_S = 300.0
+"""The furthest that a request's time may be off."""
+TIMEOUT_S = 30.0
+NOT_CONNECTED_RETRY_S = 5.0
+UNAVAILABLE_RETRY_S = 30.0
+"""Before a receiver gets a message again that names no time itself."""
+WRONG_SECRET_RETRY_S = 60.0
+_ID, _TIMESTAMP, _SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
+
+
+class WebhookSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[channels.webhook]`."""
+
+    url: str
+    """Replies are posted there."""
+    secret: str
+    """The key of both ways: `whsec_` and at least 24 bytes in base64; best as a reference, `"${WEBHOOK_SECRET}"`."""
+    port: int
+    """Messages are posted there, to `/`."""
+    host: str = "127.0.0.1"
+    """The address to listen at; a reverse proxy adds TLS."""
+
+
+class WebhookMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a request that brings a message."""
+
+    content: str
+    chat: str = "webhook"
+    sender: str = "webhook"
+
+
+class WebhookReply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The body of a request that sends one. To press the button of a choice, post its text to the chat."""
+
+    chat: str
+    content: str
+    in_reply_to: str = ""
+    choices: tuple[AnswerChoice, ...] = ()
+
+
+def signature(key: bytes, message_id: str, timestamp: str, body: bytes) -> str:
+    """The header that proves a request."""
+    digest = hmac.digest(key, f"{message_id}.{timestamp}.".encode(errors="replace") + body, hashlib.sha256)
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+def key_of(secret: str) -> bytes:
+    """The bytes of a secret. Raises ConfigError."""
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not secret.startswith("whsec_") or len(key) < 24:
+        raise ConfigError("The secret of a webhook is `whsec_` and at least 24 bytes in base64.")
+    return key
+
+
+class WebhookChannel:
+    """One listener, and one URL for the replies to all chats."""
+
+    limits = ChannelLimits(buttons=True, reconciles=True)
+
+    def __init__(self, settings: WebhookSettings, home: ChannelHome) -> None:
+        self.name = home.name
+        self._settings = settings
+        self._clock = home.clock
+        self._key = key_of(settings.secret)
+
+    async def receive(self, accept: Accept) -> None:
+        async def post(request: web.Request) -> web.Response:
+            body = await request.read()
+            if refusal := self._refusal(request, body):
+                return web.Response(status=401, text=refusal)
+            try:
+                received = msgspec.json.decode(body, type=WebhookMessage)
+                key = SessionKey(received.chat, channel=self.name)
+            except (msgspec.DecodeError, SessionError) as error:
+                return web.Response(status=400, text=str(error))
+            await accept(
+                InboundMessage(
+                    self.name,
+                    received.chat,
+                    received.sender,
+                    received.content,
+                    str(key),
+                    id=request.headers[_ID],
+                    sent_at=datetime.fromtimestamp(int(request.headers[_TIMESTAMP]), UTC),
+                )
+            )
+            return web.Response(status=204)
+
+        app = web.Application()
+        app.router.add_post("/", post)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, self._settings.host, self._settings.port).start()
+            await asyncio.Event().wait()
+        finally:
+            await runner.cleanup()
+
+    def _refusal(self, request: web.Request, body: bytes) -> str:
+        """Why a request isn't believed; empty if it is."""
+        message_id, timestamp, given = (request.headers.get(name, "") for name in (_ID, _TIMESTAMP, _SIGNATURE))
+        expected = signature(self._key, message_id, timestamp, body)
+        if not message_id or not any(
+            hmac.compare_digest(each.encode(errors="replace"), expected.encode()) for each in given.split()
+        ):
+            return f"The signature is wrong. Sign {_ID}.{_TIMESTAMP}.body with the channel's secret."
+        if not timestamp.isdecimal() or abs(self._clock.now().timestamp() - int(timestamp)) > REPLAY_WINDOW_S:
+            return f"{_TIMESTAMP} is more than {REPLAY_WINDOW_S:g} s off."
+        return ""
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        if message.media:
+            return Sent("failed", "Webhooks take no files.")
+        # The receiver drops an id that it has, so the same request finds out what became of an earlier one.
+        message_id = f"msg_{hashlib.sha256(message.id.encode(errors='replace')).hexdigest()[:32]}"
+        timestamp = str(int(self._clock.now().timestamp()))
+        body = msgspec.json.encode(WebhookReply(message.chat, message.content, message.in_reply_to, message.choices))
+        headers = {
+            _ID: message_id,
+            _TIMESTAMP: timestamp,
+            _SIGNATURE: signature(self._key, message_id, timestamp, body),
+            hdrs.CONTENT_TYPE: "application/json",
+        }
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(TIMEOUT_S)) as http,
+                http.post(self._settings.url, data=body, headers=headers, allow_redirects=False) as response,
+            ):
+                return _outcome(response, message_id)
+        except aiohttp.ClientConnectorError as error:
+            return Sent("later", str(error), retry_after=NOT_CONNECTED_RETRY_S)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return Sent("unknown", f"{type(error).__name__}: {error}")
+
+
+def _outcome(response: aiohttp.ClientResponse, message_id: str) -> Sent:
+    status = response.status
+    if 200 <= status < 300:
+        return Sent(native_id=message_id)
+    reason = f"The receiver answered {status} {response.reason}."
+    if status in {401, 403}:
+        return Sent("later", f"{reason} Does it have the same secret?", retry_after=WRONG_SECRET_RETRY_S)
+    if status == 429 or status >= 500:
+        wait = response.headers.get(hdrs.RETRY_AFTER, "")
+        return Sent("later", reason, retry_after=float(wait) if wait.isdecimal() else UNAVAILABLE_RETRY_S)
+    return Sent("failed", reason)
+
+
+async def check(settings: WebhookSettings) -> str:
+    """The two addresses. Raises ConfigError if the secret is no key, or the receiver can't be reached."""
+    key_of(settings.secret)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(TIMEOUT_S)) as http,
+            http.head(settings.url, allow_redirects=False),
+        ):
+            return f"http://{settings.host}:{settings.port}/, with replies to {settings.url}"
+    except (aiohttp.ClientError, ValueError, TimeoutError) as error:
+        raise ConfigError(f"{settings.url} can't be reached: {error or type(error).__name__}.") from error
+
+
+def account(settings: WebhookSettings) -> str:
+    """The address that it listens at."""
+    return f"{settings.host}:{settings.port}"
+
+
+KIND = ChannelKind(
+    settings=WebhookSettings,
+    connect=WebhookChannel,
+    check=check,
+    account=account,
+    steps="Give the program that posts and receives messages the same secret: whsec_ and 32 random bytes in base64.\n"
+    "How it signs: https://www.standardwebhooks.com",
+)
