@@ -1,0 +1,383 @@
+"""Telegram: a bot, by long polling of the Bot API (https://core.telegram.org/bots/api)."""
+
+import itertools
+import mimetypes
+import os
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from denizen.config.files import write_private
+from denizen.config.home import private_folder
+from denizen.errors import ConfigError
+from denizen.ports import (
+    Accept,
+    AnswerChoice,
+    ChannelHome,
+    ChannelKind,
+    ChannelLimits,
+    ChannelRefused,
+    ChannelSettings,
+    InboundMessage,
+    OutboundMessage,
+    RateLimited,
+    Sent,
+)
+from denizen.sessions import SessionKey
+
+if TYPE_CHECKING:
+    from telegram import Bot, CallbackQuery, Chat, InlineKeyboardMarkup, Message, Update, User
+    from telegram.request import HTTPXRequest
+
+_POLL_S = 50
+_READ_TIMEOUT_S = 30.0
+_CONNECT_RETRY_S = 5.0
+_TOKEN_RETRY_S = 60.0
+_UPDATES = ["message", "edited_message", "callback_query"]
+_MAX_CAPTION = 1024  # UTF-16 units
+_PHOTOS = {"image/jpeg", "image/png", "image/webp"}
+_MAX_PHOTO_BYTES = 10_000_000
+_MAX_BUTTON_BYTES = 64
+_DRAFT = "draft:"
+_UNSAFE_IN_NAME = re.compile(r"[^\w.-]")
+
+# A draft is for private chats alone, so the kind of preview is `edit`: the id of a draft is one that no message has.
+_LIMITS = ChannelLimits(
+    length=4096,
+    unit="utf16",
+    markup="MarkdownV2",
+    media_in=20_000_000,
+    media_out=50_000_000,
+    live="edit",
+    live_interval=3.0,  # a group takes 20 messages a minute
+    buttons=True,
+    threads=True,
+    groups=True,
+)
+
+
+class TelegramSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Telegram bot."""
+
+    token: Annotated[str, msgspec.Meta(pattern=r"^\d+:\S+$")]
+    """The bot's token, from @BotFather."""
+    base_url: str = "https://api.telegram.org"
+    """The Bot API server: Telegram's, or one of your own."""
+
+
+class TelegramChannel:
+    """A bot, its private chats, groups and topics. A chat is `ID`, or `ID/THREAD` for a topic."""
+
+    limits = _LIMITS
+
+    def __init__(self, home: ChannelHome, bot: "Bot", polling: "HTTPXRequest") -> None:
+        self.name = home.name
+        self._home = home
+        self._bot = bot
+        self._polling = polling
+        self._offset: int | None = None
+        self._draft_ids = itertools.count(int(home.clock.now().timestamp()))
+        self._has_drafts = True
+
+    # Receiving
+
+    async def receive(self, accept: Accept) -> None:
+        from telegram.error import Conflict, InvalidToken
+
+        await self._polling.initialize()
+        try:
+            me = await self._bot.get_me()
+            while True:
+                for update in await self._bot.get_updates(self._offset, timeout=_POLL_S, allowed_updates=_UPDATES):
+                    if update.callback_query:
+                        await self._take_press(update.callback_query, accept)
+                    elif message := await self._read(update, me):
+                        await accept(message)
+                    self._offset = update.update_id + 1  # the next request confirms it
+        except InvalidToken as error:
+            raise _token_refused(f"[channels.{self.name}]") from error
+        except Conflict as error:
+            advice = "stop the other program that uses this bot, or give this one a bot of its own"
+            raise ChannelRefused(f"Telegram refuses [channels.{self.name}] ({error}): {advice}.") from error
+        finally:
+            await self._polling.shutdown()
+
+    async def _read(self, update: "Update", me: "User") -> InboundMessage | None:
+        """The message of an update; None for one of the bot itself, or with neither text nor a file."""
+        message = update.message or update.edited_message
+        if not message or not message.from_user or message.from_user.id == me.id:
+            return None
+        is_addressed, text = _addressed(message, me)
+        files, complaint = await self._files(message)
+        identifier = f"{message.chat.id}:{message.message_id}"
+        topic = message.message_thread_id if message.is_topic_message else None
+        heard = msgspec.structs.replace(
+            self._heard(message.from_user, message.chat, topic, "\n".join(filter(None, (text, complaint))), identifier),
+            media=files,
+            is_addressed=is_addressed,
+            sent_at=message.edit_date or message.date,
+        )
+        if update.edited_message:
+            heard = msgspec.structs.replace(heard, id=f"{identifier}:{update.update_id}", edit_of=identifier)
+        return heard if heard.content or files else None
+
+    def _heard(self, sender: "User", chat: "Chat", topic: int | None, content: str, identifier: str) -> InboundMessage:
+        is_group, place = chat.type != "private", f"{chat.id}/{topic}" if topic else str(chat.id)
+        return InboundMessage(
+            self.name,
+            place,
+            str(sender.id),
+            content,
+            str(SessionKey(place, kind="group" if is_group else "direct", channel=self.name)),
+            metadata={"sender_name": sender.full_name},
+            id=identifier,
+            thread=str(topic or ""),
+            is_group=is_group,
+            is_bot=sender.is_bot,
+        )
+
+    async def _files(self, message: "Message") -> tuple[tuple[str, ...], str]:
+        """The files of a message, saved; and a sentence about one that is too large."""
+        from telegram.error import BadRequest
+
+        photo = message.photo[-1] if message.photo else None
+        attached = message.voice or message.audio or message.video or message.video_note or message.document or photo
+        if not attached:
+            return (), ""
+        too_large = f"[A file was sent that is larger than {self.limits.media_in:,} bytes; Telegram keeps it.]"
+        if (attached.file_size or 0) > self.limits.media_in:
+            return (), too_large
+        try:
+            file = await attached.get_file()
+        except BadRequest as error:
+            if "too big" in error.message:
+                return (), too_large
+            raise
+        data = await file.download_as_bytearray()
+        name = getattr(attached, "file_name", None) or Path(file.file_path or "").name
+        path = self._home.folder / "media" / f"{file.file_unique_id}-{_UNSAFE_IN_NAME.sub('_', name)[-80:]}"
+        private_folder(path.parent)
+        write_private(path, bytes(data))
+        return (str(path),), ""
+
+    async def _take_press(self, query: "CallbackQuery", accept: Accept) -> None:
+        """Accept a pressed button as the words of the person who pressed it, and end its waiting sign."""
+        from telegram import Message
+        from telegram.error import BadRequest
+
+        if (asked := query.message) and query.data:
+            topic = asked.message_thread_id if isinstance(asked, Message) and asked.is_topic_message else None
+            await accept(self._heard(query.from_user, asked.chat, topic, query.data, f"press:{query.id}"))
+        with suppress(BadRequest):  # it is too old to be answered: nobody waits
+            await query.answer()
+
+    # Sending
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        if unfit := self._unfit(message.media):
+            return Sent("failed", unfit)
+        message = msgspec.structs.replace(message, content=message.content.encode(errors="replace").decode())
+        return await _fate(self._deliver(message))
+
+    def _unfit(self, media: Sequence[str]) -> str:
+        """Why a file can't be sent; empty if all can."""
+        for path in media:
+            try:
+                if Path(path).stat().st_size > self.limits.media_out:
+                    return f"{path} is larger than {self.limits.media_out:,} bytes."
+            except OSError as error:
+                return f"{path} can't be read: {error.strerror}."
+        return ""
+
+    async def _deliver(self, message: OutboundMessage) -> Sent:
+        preview = "" if message.edits.startswith(_DRAFT) else message.edits
+        if message.may_be_sent and not preview:
+            return Sent("unknown", "An earlier attempt ended without an answer, and Telegram can't be asked.")
+        if message.media and not preview and self.limits.measure(message.content) <= _MAX_CAPTION:
+            return await self._send_files(message, message.content)
+        sent = await self._edit(message, preview) if preview else await self._send_text(message)
+        if sent.state != "sent" or not message.media:
+            return sent
+        # With its text out, the message can't be sent "later" any more: wait here for the files.
+        while (files := await _fate(self._send_files(message, ""))).state == "later":
+            await self._home.clock.sleep(files.retry_after)
+        return sent if files.state == "sent" else Sent(files.state, f"The text was sent. The files: {files.reason}")
+
+    async def _send_text(self, message: OutboundMessage) -> Sent:
+        place, buttons = _place(message.chat), _buttons(message.choices)
+        sent = await _formatted(self._bot.send_message, "text", message.content, **place, reply_markup=buttons)
+        return Sent(native_id=str(sent.message_id))
+
+    async def _edit(self, message: OutboundMessage, preview: str) -> Sent:
+        """Make a preview the message; send another if Telegram won't edit it. An edit may be repeated."""
+        from telegram.error import BadRequest
+
+        place = {"chat_id": _place(message.chat)["chat_id"], "message_id": int(preview)}
+        buttons = _buttons(message.choices)
+        try:
+            await _formatted(self._bot.edit_message_text, "text", message.content, **place, reply_markup=buttons)
+        except BadRequest as error:
+            if "not modified" not in error.message:
+                if message.may_be_sent:
+                    return Sent("unknown", f"The preview can't be edited ({error}); another message may replace it.")
+                return await self._send_text(message)
+        return Sent(native_id=preview)
+
+    async def _send_files(self, message: OutboundMessage, caption: str) -> Sent:
+        """Send one file as its kind, or several as an album of documents."""
+        from telegram import InputMediaDocument
+
+        paths, place = [Path(each) for each in message.media], _place(message.chat)
+        if len(paths) > 1:
+            album = [InputMediaDocument(path.read_bytes(), filename=path.name) for path in paths]
+            sent = (await _formatted(self._bot.send_media_group, "caption", caption, **place, media=album))[0]
+        else:
+            kind = _kind(paths[0])
+            place |= {kind: paths[0], "reply_markup": _buttons(message.choices)}
+            sent = await _formatted(getattr(self._bot, f"send_{kind}"), "caption", caption, **place)
+        return Sent(native_id=str(sent.message_id))
+
+    async def show(self, chat: str, draft: str, text: str) -> str:
+        from telegram.error import BadRequest, InvalidToken, RetryAfter
+
+        place = _place(chat)
+        if not draft and self._has_drafts and place["chat_id"].isdigit():  # the ids of groups are negative
+            draft = f"{_DRAFT}{next(self._draft_ids)}"
+        try:
+            if draft.startswith(_DRAFT):
+                try:
+                    await self._bot.send_message_draft(draft_id=int(draft.removeprefix(_DRAFT)), text=text, **place)
+                    return draft
+                except (BadRequest, InvalidToken):  # older Bot API servers don't know the method
+                    self._has_drafts, draft = False, ""
+            if draft:
+                await self._bot.edit_message_text(text, place["chat_id"], int(draft))
+                return draft
+            return str((await self._bot.send_message(text=text, **place)).message_id)
+        except RetryAfter as error:
+            raise RateLimited(str(error)) from error
+
+
+async def _formatted(method: Callable[..., Awaitable[Any]], name: str, text: str, **arguments: Any) -> Any:
+    """Call a method of the bot with the argument `name` as MarkdownV2; as plain text if Telegram refuses that."""
+    from telegram.error import BadRequest
+
+    from denizen.worlds.chat.delivery.channels.markdown_v2 import markdown_v2
+
+    if text:
+        try:
+            return await method(**arguments, **{name: markdown_v2(text)}, parse_mode="MarkdownV2")
+        except BadRequest as error:
+            if "not modified" in error.message:
+                raise
+    return await method(**arguments, **{name: text})
+
+
+async def _fate(sending: Awaitable[Sent]) -> Sent:
+    """What became of a message, also if its request failed."""
+    import httpx
+    from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
+
+    try:
+        return await sending
+    except RetryAfter as error:
+        wait = error.retry_after
+        return Sent("later", str(error), retry_after=wait.total_seconds() if isinstance(wait, timedelta) else wait)
+    except InvalidToken as error:
+        return Sent("later", f"Telegram refuses the token: {error}", retry_after=_TOKEN_RETRY_S)
+    except (BadRequest, ChatMigrated, Forbidden) as error:
+        return Sent("failed", f"Telegram refuses it: {error}")
+    except TelegramError as error:
+        if isinstance(error.__cause__, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)):
+            return Sent("later", f"Telegram can't be reached: {error}", retry_after=_CONNECT_RETRY_S)
+        return Sent("unknown", f"Telegram's answer was lost: {error}")
+
+
+def _place(chat: str) -> dict[str, Any]:
+    room, _, thread = chat.partition("/")
+    return {"chat_id": room, "message_thread_id": int(thread) if thread else None}
+
+
+def _buttons(choices: Sequence[AnswerChoice]) -> "InlineKeyboardMarkup | None":
+    """A row of buttons; None if there are no choices, or one is too long for a button: the text says how to answer."""
+    from telegram import InlineKeyboardButton, InlineKeyboardMarkup
+
+    if not choices or any(len(choice.text.encode()) > _MAX_BUTTON_BYTES for choice in choices):
+        return None
+    return InlineKeyboardMarkup([[InlineKeyboardButton(each.label, callback_data=each.text) for each in choices]])
+
+
+def _kind(path: Path) -> str:
+    if mimetypes.guess_type(path.name)[0] in _PHOTOS and path.stat().st_size <= _MAX_PHOTO_BYTES:
+        return "photo"
+    return "voice" if path.suffix in {".oga", ".ogg"} else "document"
+
+
+def _addressed(message: "Message", me: "User") -> tuple[bool, str]:
+    """Whether a message is for the bot, and its text without the bot's name at the beginning."""
+    text = message.text or message.caption or (message.sticker.emoji if message.sticker else "") or ""
+    name, replied = f"@{me.username}".casefold(), message.reply_to_message
+    # Every message of a topic is a reply to the one that created it.
+    is_reply = replied and replied.from_user == me and not replied.forum_topic_created
+    is_addressed = message.chat.type == "private" or bool(is_reply)
+    for entity, words in (message.parse_entities() | message.parse_caption_entities()).items():
+        is_command = entity.type == "bot_command" and words.casefold().endswith(name)
+        is_addressed |= is_command or words.casefold() == name or entity.user == me
+    bare = re.sub(rf"^\s*(/\w+)?{re.escape(name)}\b[,:]?", r"\1", text, count=1, flags=re.IGNORECASE).strip()
+    return is_addressed, bare or text
+
+
+def _token_refused(account: str) -> ChannelRefused:
+    return ChannelRefused(f"Telegram refuses the token of {account}: get the current one from @BotFather.")
+
+
+def _bot(settings: TelegramSettings) -> "tuple[Bot, HTTPXRequest]":
+    """The bot, and its connection for polling."""
+    os.environ["PTB_TIMEDELTA"] = "1"  # the library's opt-in to its next version; it warns at every flood limit else
+    import httpx
+    from telegram import Bot
+    from telegram.request import HTTPXRequest
+
+    # All other requests open a connection: one that was kept may be closed just when a message is sent over it, and
+    # nobody would know that message's fate.
+    verify = httpx.create_ssl_context()
+    polling = HTTPXRequest(httpx_kwargs={"verify": verify})
+    closing = {"verify": verify, "limits": httpx.Limits(max_keepalive_connections=0)}
+    request = HTTPXRequest(read_timeout=_READ_TIMEOUT_S, httpx_kwargs=closing)
+    url = settings.base_url.rstrip("/")
+    return Bot(settings.token, f"{url}/bot", f"{url}/file/bot", request, polling), polling
+
+
+def _connect(settings: TelegramSettings, home: ChannelHome) -> TelegramChannel:
+    return TelegramChannel(home, *_bot(settings))
+
+
+async def _check(settings: TelegramSettings) -> str:
+    bot, _ = _bot(settings)
+    from telegram.error import InvalidToken, TelegramError
+
+    try:
+        return f"@{(await bot.get_me()).username}"
+    except InvalidToken as error:
+        raise _token_refused("this bot") from error
+    except TelegramError as error:
+        raise ConfigError(f"{settings.base_url} doesn't answer as Telegram does: {error}.") from error
+
+
+def _account(settings: TelegramSettings) -> str:
+    return settings.token.partition(":")[0]
+
+
+KIND = ChannelKind(
+    TelegramSettings,
+    _connect,
+    _check,
+    _account,
+    "Open https://t.me/BotFather, send /newbot, and copy the token. For groups whose every message the bot reads, send "
+    "/setprivacy.",
+)
