@@ -22,7 +22,7 @@ from denizen.ports import (
     PreviewingChannel,
     RateLimited,
 )
-from denizen.worlds.chat.delivery.outbox import parts
+from denizen.worlds.chat.delivery.splitting import split_message
 
 RECONNECT_DELAY_S = 0.01
 FLOOD_S = 60.0
@@ -400,7 +400,7 @@ class ChannelConformance:
 
     async def test_long_markdown_arrives_whole_and_in_order(self, channel: Channel, far_end: FarEnd) -> None:
         async with self.talking(channel, far_end) as (_, message):
-            for part in parts(self.reply(channel, message, MARKDOWN), channel.limits.length):
+            for part in split_message(self.reply(channel, message, MARKDOWN), channel.limits):
                 assert (await channel.send(part)).state == "sent"
             assert _WORD.findall("\n".join(await far_end.arrived())) == _WORD.findall(MARKDOWN)
 

@@ -65,7 +65,7 @@ async def opened(
     ) as shared:
         locks = user_folder(loaded.environ) / _ACCOUNT_LOCKS if is_gateway else None
         with open_channels(loaded.config, folder, locks, clock) as channels:
-            outbox = Outbox(shared.ledger, channels, clock=clock)
+            outbox = Outbox(shared.ledger, channels, clock=clock, keep_days=settings.keep_days)
             cron = Cron(shared.ledger, clock=clock, zone=zone, settings=settings.cron)
             lent = (message_tool(outbox), cron_tool(cron), spawn_tool(shared.ledger))
             async with options.agent(

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from denizen.ports import Channel, ChannelLimits, InboundMessage, OutboundMessage, Sent
-from denizen.runtime.clock import SystemClock
+from denizen.runtime.clock import Clock, SystemClock
 from denizen.testing import FakeClock, MemoryChannel
-from denizen.worlds.chat.delivery.outbox import Outbox, parts
+from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.ledger import outbound
 from denizen.worlds.chat.ledger.database import Database, LedgerError, T
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
@@ -25,26 +25,28 @@ def text(content: str, chat: str = "den") -> OutboundMessage:
 
 
 class Uncertain(MemoryChannel):
-    """Says what became of a message when it is asked again; keeps how often it was asked for each."""
+    """Answers with these fates, then with `sent`; keeps the ids that it was asked to send, those it may have sent with
+    a `?`.
+    """
 
-    def __init__(self, *fates: str) -> None:
-        super().__init__("irc")
+    def __init__(self, *fates: str, length: int = 0, reconciles: bool = True, wait: float = 40) -> None:
+        super().__init__("irc", ChannelLimits(length=length, reconciles=reconciles))
+        self._wait = wait
         self.asked: list[str] = []
         self._fates = [*fates]
 
     async def send(self, message: OutboundMessage) -> Sent:
-        self.asked.append(message.id)
-        await super().send(message)
+        self.asked.append(message.id + "?" * message.may_be_sent)
         if self._fates and (fate := self._fates.pop(0)) != "sent":
             if fate == "raises":
                 raise ConnectionError("the line is dead")
-            return Sent("failed" if fate == "failed" else "unknown", "no answer came")
-        return Sent()
+            return Sent(fate, "no answer came", retry_after=self._wait)  # pyrefly: ignore[bad-argument-type]
+        return await super().send(message)
 
 
 @asynccontextmanager
-async def sending(database: Database, *channels: Channel) -> AsyncGenerator[Outbox]:
-    outbox = Outbox(database, {channel.name: channel for channel in channels}, clock=FakeClock())
+async def sending(database: Database, *channels: Channel, clock: Clock | None = None) -> AsyncGenerator[Outbox]:
+    outbox = Outbox(database, {channel.name: channel for channel in channels}, clock=clock or FakeClock())
     running = asyncio.create_task(outbox.run())
     try:
         yield outbox
@@ -52,6 +54,18 @@ async def sending(database: Database, *channels: Channel) -> AsyncGenerator[Outb
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running
+
+
+class HeldClock(FakeClock):
+    """A clock on which a sleep never ends; `asleep` once one began."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asleep = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        self.asleep.set()
+        await asyncio.Event().wait()
 
 
 class GoneOnce(SqliteFile):
@@ -97,32 +111,97 @@ async def test_messages_of_a_chat_are_sent_once_and_in_order(database: Database)
     assert [*channel.sent] == ["1", "2", "3"]
 
 
-async def test_channel_is_asked_what_became_of_a_send_that_a_crash_interrupted(database: Database) -> None:
+async def test_send_that_a_crash_interrupted_may_be_sent(database: Database) -> None:
     channel = Uncertain()
     await put(database, text("1"), "sending")
+    await put(database, text("2"))
     async with sending(database, channel):
-        assert [each.state for each in await settled(database, 1)] == ["sent"]
-    assert channel.asked == ["1"]
+        assert [each.state for each in await settled(database, 2)] == ["sent", "sent"]
+    assert channel.asked == ["1?", "2"]
 
 
 @pytest.mark.parametrize("fate", ["unknown", "raises"])
-async def test_unknown_fate_is_marked_and_reconciled_by_the_channel(database: Database, fate: str) -> None:
+async def test_channel_that_can_look_is_asked_again_about_an_unknown_fate(database: Database, fate: str) -> None:
     channel = Uncertain(fate, fate, "sent")
     await put(database, text("1"))
     await put(database, text("2"))
     async with sending(database, channel):
-        while [each.state for each in await settled(database, 2)] != ["sent", "sent"]:
-            pass
-    assert channel.asked == ["1", "1", "1", "2"]
+        assert [each.state for each in await settled(database, 2)] == ["sent", "sent"]
+    assert channel.asked == ["1", "1?", "1?", "2"]
 
 
-async def test_fate_that_stays_unknown_is_left_so(database: Database) -> None:
-    channel = Uncertain(*["unknown"] * 4)
+@pytest.mark.parametrize(("reconciles", "times"), [(True, 4), (False, 1)])
+async def test_fate_that_stays_unknown_is_left_so(database: Database, *, reconciles: bool, times: int) -> None:
+    channel = Uncertain(*["unknown"] * times, reconciles=reconciles)
     await put(database, text("1"))
     await put(database, text("2"))
     async with sending(database, channel):
         first, second = await settled(database, 2)
     assert (first.state, first.reason, second.state) == ("unknown", "no answer came", "sent")
+    assert len(channel.asked) == times + 1
+    [found] = await database.run(partial(outbound.unconfirmed, most=5))
+    assert found.message.id == "1"
+
+
+async def test_message_that_its_channel_takes_later_keeps_its_place(database: Database) -> None:
+    clock, channel = FakeClock(), Uncertain("later", "later", "sent")
+    began = clock.monotonic()
+    await put(database, text("1"))
+    await put(database, text("2"))
+    async with sending(database, channel, clock=clock):
+        assert [each.state for each in await settled(database, 2)] == ["sent", "sent"]
+    assert channel.asked == ["1", "1", "1", "2"]
+    assert clock.monotonic() - began == 80
+
+
+async def test_message_waits_at_most_the_days_that_the_ledger_keeps(database: Database) -> None:
+    channel = Uncertain(*["later"] * 100, wait=86_400)
+    await put(database, text("1"))
+    async with sending(database, channel):
+        [row] = await settled(database, 1)
+    assert (row.state, row.reason) == ("failed", "It waited too long. no answer came")
+    assert len(channel.asked) == 31
+
+
+async def test_restart_during_a_wait_sends_the_message_once(database: Database) -> None:
+    await put(database, text("1"))
+    clock = HeldClock()
+    async with sending(database, Uncertain("later"), clock=clock):
+        await clock.asleep.wait()
+    channel = Uncertain()
+    async with sending(database, channel):
+        assert [each.state for each in await settled(database, 1)] == ["sent"]
+    assert channel.asked == ["1"]
+
+
+async def test_only_the_part_in_flight_may_be_sent_after_a_crash(database: Database) -> None:
+    await put(database, text("one two three four"))
+    clock = HeldClock()
+    async with sending(database, Uncertain("sent", "unknown", length=6), clock=clock):
+        await clock.asleep.wait()
+    channel = Uncertain(length=6)
+    async with sending(database, channel):
+        assert [each.state for each in await settled(database, 1)] == ["sent"]
+    assert channel.asked == [f"one two three four/{part}" for part in ("2?", "3", "4")]
+    assert [each.content for each in channel.sent.values()] == ["two", "three", "four"]
+
+
+async def test_part_that_stays_unknown_does_not_stop_the_later_ones(database: Database) -> None:
+    channel = Uncertain("sent", "unknown", length=6, reconciles=False)
+    await put(database, text("one two three"))
+    async with sending(database, channel):
+        [row] = await settled(database, 1)
+    assert [each.content for each in channel.sent.values()] == ["one", "three"]
+    assert (row.state, row.reason) == ("unknown", "Part 2 of 3: no answer came")
+
+
+async def test_part_that_fails_ends_the_message(database: Database) -> None:
+    channel = Uncertain("sent", "failed", length=6)
+    await put(database, text("one two three"))
+    async with sending(database, channel):
+        [row] = await settled(database, 1)
+    assert [each.content for each in channel.sent.values()] == ["one"]
+    assert (row.state, row.reason) == ("failed", "Part 2 of 3: no answer came")
 
 
 async def test_message_that_fails_is_marked_with_the_reason_and_the_next_is_sent(database: Database) -> None:
@@ -137,25 +216,6 @@ async def test_message_to_a_channel_that_is_not_there_fails(database: Database) 
     await put(database, text("1"))
     async with sending(database):
         assert (await settled(database, 1))[0].state == "failed"
-
-
-@pytest.mark.parametrize(
-    ("content", "pieces"),
-    [
-        ("short", ["short"]),
-        ("one two three", ["one two", "three"]),
-        ("one\ntwo three", ["one\ntwo", "three"]),
-        ("0123456789", ["01234567", "89"]),
-        ("do:\n  a\n  b", ["do:\n  a", "  b"]),
-        ("one\n \n  two", ["one\n ", "  two"]),
-        ("one two   three", ["one two ", "three"]),
-    ],
-)
-def test_long_message_is_cut_at_lines_and_words(content: str, pieces: list[str]) -> None:
-    found = [*parts(OutboundMessage("irc", "den", content, media=("a.png",), id="1"), ChannelLimits(length=8).length)]
-    assert [each.content for each in found] == pieces
-    assert len({each.id for each in found}) == len(pieces)
-    assert [each.media for each in found][-1] == ("a.png",)
 
 
 async def test_ids_of_any_length_are_stored_in_every_database(database: Database) -> None:

@@ -4,12 +4,14 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import aiohttp
+import msgspec
 import pytest
 from tests.documents import PAPER, scanned
 from tests.engine.scene import call
@@ -17,9 +19,12 @@ from tests.full_disk import file_size_limit
 from tests.worlds.chat.conftest import AWAY, AwayStore, Scene, Serve, SimulatedClock, key_of
 
 from denizen.messages import Document, UserMessage, from_outside
+from denizen.ports import OutboundMessage
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.http.server import listening
+from denizen.worlds.chat.http.status import Status
 from denizen.worlds.chat.http.token import read_token
+from denizen.worlds.chat.ledger import outbound
 
 POST = {"channel": "http", "chat": "ann", "sender": "ann", "content": "hi"}
 
@@ -262,3 +267,12 @@ async def test_reply_that_is_kept_for_whoever_asked_is_in_no_chat(serve: Serve, 
         assert [(reply["content"], reply["state"]) for reply in found["replies"]] == [("to all", "sent")]
         _, status = await client.ask("GET", "/api/status")
         assert status["outbox"] == {"kept": 1, "sent": 1}
+
+
+async def test_status_lists_replies_that_may_have_been_sent(serve: Serve, home: Path) -> None:
+    async with serve() as scene, reached(scene, home) as client:
+        reply = OutboundMessage("irc", "den", "hello", id="m1:reply")
+        await scene.gateway.database.run(partial(outbound.add_outbound, message=reply, state="unknown"))
+        _, status = await client.ask("GET", "/api/status")
+    assert status["unconfirmed"] == [{"channel": "irc", "chat": "den", "id": "m1:reply", "reason": ""}]
+    assert "unconfirmed: m1:reply to irc den: " in [*msgspec.convert(status, Status).lines()]

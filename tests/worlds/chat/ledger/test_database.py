@@ -16,8 +16,9 @@ from tests.worlds.chat.conftest import key_of, message
 
 from denizen.config.lock_file import holder_of
 from denizen.errors import ConfigError
+from denizen.ports import OutboundMessage
 from denizen.runtime.clock import SystemClock
-from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database, LedgerRefused
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
@@ -135,6 +136,19 @@ async def test_file_of_the_first_version_goes_on_where_it_was(home: Path) -> Non
         assert await database.run(partial(ledger.finish, turn=turn, heard=(), state="done"))
         done.append(turn.message.content)
     assert done == ["1", "2"]
+    database.close()
+
+
+async def test_message_of_the_second_version_is_sent(home: Path) -> None:
+    serial = "INTEGER PRIMARY KEY AUTOINCREMENT"
+    with sqlite3.connect(home / "gateway.db") as db:
+        db.executescript(ledger.SCHEMA.format(serial=serial) + ledger.SCHEMA_2 + "PRAGMA user_version = 2")
+        row = ("irc", "den", 1, "m1", ledger.to_json(OutboundMessage("irc", "den", "hello", id="m1")), "sending")
+        db.execute("INSERT INTO outbox (channel, chat, seq, id, message, state) VALUES (?, ?, ?, ?, ?, ?)", row)
+    db.close()
+    database = Database(SqliteFile(home / "gateway.db"), SystemClock())
+    [row] = await database.read(outbound.unsent)
+    assert (row.message.content, row.state, row.parts, row.native_id, row.waits_since) == ("hello", "sending", 0, "", 0)
     database.close()
 
 

@@ -207,7 +207,8 @@ async def test_what_has_been_over_for_long_is_removed_and_numbers_go_on_rising(d
             pass
         serving.cancel()
         await asyncio.wait([serving])
-        await database.run(lambda db: outbound.mark_outbound(db, outbound.reply_to(message(content), ""), "sent"))
+        sent = outbound.OutboxRow(0, outbound.reply_to(message(content), ""), "sent", "")
+        await database.run(partial(outbound.save_progress, row=sent))
 
     await serve("1")
     await serve("2")

@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -13,29 +12,35 @@ from msgspec.structs import replace
 
 from denizen.ports import Channel, InboundMessage, OutboundMessage, Sent
 from denizen.runtime.clock import Clock
+from denizen.worlds.chat.delivery.splitting import split_message
 from denizen.worlds.chat.ledger import outbound
 from denizen.worlds.chat.ledger.database import Database
-from denizen.worlds.chat.ledger.outbound import OutboxRow, OutboxState
+from denizen.worlds.chat.ledger.outbound import OutboxRow
 
 RECONCILE_DELAYS_S = (1.0, 10.0, 60.0)
-"""Seconds before a channel is asked again about a message whose delivery is unknown."""
-_GAP = re.compile(r"\A(?:(?: *\n)+| +)")
-"""Between two pieces: the end of a line and blank lines, without the next line's indentation; or spaces."""
+"""Seconds before a channel that can look is asked again about a message whose delivery is unknown."""
+MIN_WAIT_S = 1.0
+"""Least seconds before a message is sent that its channel takes later."""
+_DAY_S = 86_400.0
 _log = logging.getLogger(__name__)
 
 
 class Outbox:
     """Sends messages to these channels, by name; messages to other channels fail, unless those are `POLLED`.
 
-    A message is marked `sending` before its channel gets it. If the process dies in between, or the delivery is
-    unknown, the channel gets it again with the same id, and reports what happened. `sends` counts the reports.
+    A message is sent in parts, as its channel's limits say, and each is marked before the channel gets it. The one that
+    was on its way when the process died is given to the channel again as one that `may_be_sent`. One that the channel
+    takes later keeps its place, and fails after `keep_days`. `sends` counts the channels' answers.
     """
 
-    def __init__(self, database: Database, channels: Mapping[str, Channel], *, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, channels: Mapping[str, Channel], *, clock: Clock, keep_days: float = 30.0
+    ) -> None:
         self.database = database
         self.channels = channels
         self.sends = Counter[str]()
         self._clock = clock
+        self._keep_s = keep_days * _DAY_S
         self._news = asyncio.Event()
         self._readers: WeakValueDictionary[tuple[str, str], asyncio.Event] = WeakValueDictionary()
         database.news["outbox"] = self._hear
@@ -102,7 +107,7 @@ class Outbox:
         busy: set[tuple[str, str]] = set()
 
         async def send(row: OutboxRow, chat: tuple[str, str]) -> None:
-            await self._send(row.message, is_new=row.state == "pending")
+            await self._send(row)
             busy.discard(chat)
             self._news.set()
 
@@ -116,24 +121,68 @@ class Outbox:
                         sending.create_task(send(row, chat))
                 await self._news.wait()
 
-    async def _send(self, message: OutboundMessage, *, is_new: bool) -> None:
-        if is_new:
-            await self._mark(message, "sending")
-        for wait in (*RECONCILE_DELAYS_S, None):
-            sent = await self._sent(message)
-            while sent.state == "later":
-                await self._clock.sleep(sent.retry_after)
-                sent = await self._sent(message)
-            await self._mark(message, sent.state, sent.reason)
+    async def _send(self, row: OutboxRow) -> None:
+        """Send the parts of a message that are left, one after another."""
+        message, channel = row.message, self.channels.get(row.message.channel)
+        if channel is None:
+            await self._end(row._replace(state="failed", reason=f"No channel {message.channel!r} is connected."))
+            return
+        may_be_sent = row.state == "sending"
+        parts = split_message(message, channel.limits)
+        for number, part in enumerate(parts[row.parts :], row.parts + 1):
+            if row.state != "sending":
+                row = await self._save(row._replace(state="sending"))
+            row, sent = await self._send_part(channel, part, row, may_be_sent=may_be_sent)
+            may_be_sent = False
+            if sent.state != "sent":
+                of = f"Part {number} of {len(parts)}: " if len(parts) > 1 else ""
+                row = row._replace(reason=row.reason or f"{of}{sent.reason or sent.state}")
+            if sent.state == "failed":
+                await self._end(row._replace(state="failed"))
+                return
+            row = row._replace(parts=number, native_id=sent.native_id or row.native_id, waits_since=0.0)
+            if number < len(parts):  # the next one counts as begun: one write is enough
+                row = await self._save(row)
+        await self._end(row._replace(state="unknown" if row.reason else "sent"))
+
+    async def _send_part(
+        self, channel: Channel, part: OutboundMessage, row: OutboxRow, *, may_be_sent: bool
+    ) -> tuple[OutboxRow, Sent]:
+        """Send a part, as soon as its channel takes it; the outcome is final. A channel that can look is asked again
+        about an unknown one.
+        """
+        delays = iter(RECONCILE_DELAYS_S if channel.limits.reconciles else ())
+        while True:
+            try:
+                sent = await channel.send(replace(part, may_be_sent=may_be_sent))
+            except Exception as broken:  # noqa: BLE001 (the boundary to a channel: what it raises says nothing of the message)
+                sent = Sent("unknown", f"{type(broken).__name__}: {broken}")
             self.sends[sent.state] += 1
-            if sent.state == "sent":
-                return
+            if sent.state == "later":
+                now = self._clock.now().timestamp()
+                since = row.waits_since or now
+                if now - since >= self._keep_s:
+                    return row, Sent("unknown" if may_be_sent else "failed", f"It waited too long. {sent.reason}")
+                row = await self._save(row._replace(state="sending" if may_be_sent else "pending", waits_since=since))
+                await self._clock.sleep(max(sent.retry_after, MIN_WAIT_S))
+                row = await self._save(row._replace(state="sending"))
+            elif sent.state == "unknown" and (delay := next(delays, None)):
+                may_be_sent = True
+                await self._clock.sleep(delay)
+            else:
+                return row, sent
+
+    async def _end(self, row: OutboxRow) -> None:
+        await self._save(row)
+        if row.state != "sent":
+            message = row.message
             _log.warning(
-                "Message %s to %s:%s: %s. %s", message.id, message.channel, message.chat, sent.state, sent.reason
+                "Message %s to %s:%s: %s. %s", message.id, message.channel, message.chat, row.state, row.reason
             )
-            if sent.state == "failed" or wait is None:
-                return
-            await self._clock.sleep(wait)
+
+    async def _save(self, row: OutboxRow) -> OutboxRow:
+        await self.database.persist(partial(outbound.save_progress, row=row))
+        return row
 
     def _reader(self, channel: str, chat: str) -> asyncio.Event:
         """The event of the next message to a chat."""
@@ -141,37 +190,3 @@ class Outbox:
         if bell is None:
             bell = self._readers[channel, chat] = asyncio.Event()
         return bell
-
-    async def _sent(self, message: OutboundMessage) -> Sent:
-        channel = self.channels.get(message.channel)
-        if channel is None:
-            return Sent("failed", f"No channel {message.channel!r} is connected.")
-        for part in parts(message, channel.limits.length):
-            try:
-                sent = await channel.send(part)
-            except Exception as broken:  # noqa: BLE001 (the boundary to a channel: what it raises says nothing of the message)
-                sent = Sent("unknown", f"{type(broken).__name__}: {broken}")
-            if sent.state != "sent":
-                return sent
-        return Sent()
-
-    async def _mark(self, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
-        await self.database.persist(partial(outbound.mark_outbound, message=message, state=state, reason=reason))
-
-
-def parts(message: OutboundMessage, chars: int) -> Iterator[OutboundMessage]:
-    """The message in pieces of at most so many characters (0: no limit), cut between lines or words if possible.
-
-    Each piece has its own id; the last one has the media.
-    """
-    if not 0 < chars < len(message.content):
-        yield message
-        return
-    rest, number = message.content, 0
-    while len(rest) > chars:
-        cut = max(rest.rfind("\n", chars // 2, chars + 1), 0) or max(rest.rfind(" ", chars // 2, chars + 1), 0) or chars
-        number += 1
-        yield replace(message, content=rest[:cut], media=(), id=f"{message.id}/{number}")
-        rest = _GAP.sub("", rest[cut:])
-    if rest or message.media:
-        yield replace(message, content=rest, id=f"{message.id}/{number + 1}")

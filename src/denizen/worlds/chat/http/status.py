@@ -1,6 +1,7 @@
 """The status of the gateway, for people, and its numbers, for Prometheus."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import msgspec
 from aiohttp import web
@@ -10,8 +11,9 @@ from denizen.worlds.chat.events.metrics import labelled
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.access import ACCESS
 from denizen.worlds.chat.http.requests import GATEWAY
-from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger import ledger, outbound
 
+_MAX_UNCONFIRMED = 20
 HELP = {
     "denizen_turns_total": "Turns that ended, by how.",
     "denizen_model_calls_total": "Calls of the model that were answered.",
@@ -28,8 +30,17 @@ HELP = {
 }
 
 
+class UnconfirmedMessage(msgspec.Struct, frozen=True):
+    """A message that may have been sent: its channel can't find out."""
+
+    channel: str
+    chat: str
+    id: str
+    reason: str
+
+
 class Status(msgspec.Struct, frozen=True):
-    """`inbox` and `outbox` count messages by state."""
+    """`inbox` and `outbox` count messages by state; some of the `unknown` ones are `unconfirmed`."""
 
     model: str
     tools: list[str]
@@ -39,6 +50,7 @@ class Status(msgspec.Struct, frozen=True):
     outbox: Mapping[str, int]
     last_channel: str = ""
     last_chat: str = ""
+    unconfirmed: list[UnconfirmedMessage] = []
 
     def lines(self) -> Iterator[str]:
         """The status in words."""
@@ -49,6 +61,8 @@ class Status(msgspec.Struct, frozen=True):
         yield f"inbox: {_by_state(self.inbox)}"
         yield f"outbox: {_by_state(self.outbox)}"
         yield f"last chat: {self.last_channel} {self.last_chat}" if self.last_channel else "last chat: none"
+        for each in self.unconfirmed:
+            yield f"unconfirmed: {each.id} to {each.channel} {each.chat}: {each.reason}"
 
 
 async def status_of(gateway: Gateway) -> Status:
@@ -56,6 +70,7 @@ async def status_of(gateway: Gateway) -> Status:
     agent = gateway.agent
     counts = await gateway.database.read(ledger.counts)
     last = gateway.last_chat.now
+    unknown = await gateway.database.read(partial(outbound.unconfirmed, most=_MAX_UNCONFIRMED))
     return Status(
         model=agent.record.model.name,
         tools=[tool.name for tool in agent.record.tools],
@@ -65,6 +80,9 @@ async def status_of(gateway: Gateway) -> Status:
         outbox=counts["outbox"],
         last_channel=last.last_channel,
         last_chat=last.last_chat,
+        unconfirmed=[
+            UnconfirmedMessage(row.message.channel, row.message.chat, row.message.id, row.reason) for row in unknown
+        ],
     )
 
 

@@ -51,11 +51,18 @@ CREATE INDEX inbox_session ON inbox (session_key, seq);
 CREATE UNIQUE INDEX inbox_head ON inbox (session_key) WHERE state IN ('ready', 'running', 'parked');
 CREATE INDEX inbox_waiting ON inbox (session_key, seq) WHERE state = 'waiting';
 """
+SCHEMA_3 = """
+ALTER TABLE inbox ADD COLUMN preview TEXT NOT NULL DEFAULT '';
+ALTER TABLE outbox ADD COLUMN parts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE outbox ADD COLUMN native_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE outbox ADD COLUMN waits_since DOUBLE PRECISION NOT NULL DEFAULT 0;
+"""
 """In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
 that are over are `done` or `failed`. A head is `followed` once there are messages or controls after it. `due` is the
 earliest time at which a `ready` or `parked` one may run, in seconds since the epoch. A control's `message` is the row
-of the inbox that it was made from. In the outbox, `seq` rises in each chat. `over_since` is when a clean-up first found
-that a row is over. A job of `cron` without `due` is disabled.
+of the inbox that it was made from. `preview` is the native id of the reply's preview. In the outbox, `seq` rises in
+each chat; `parts` were sent, the last one as `native_id`; a message that its channel takes later waits `waits_since`.
+`over_since` is when a clean-up first found that a row is over. A job of `cron` without `due` is disabled.
 """
 
 Accepted = Literal["", "ready", "waiting"]

@@ -35,12 +35,19 @@ ALSO = "also_in_reply_to"
 
 
 class OutboxRow(NamedTuple):
-    """A row of the outbox."""
+    """A row of the outbox.
+
+    `parts` of the message were sent, the last one as `native_id`; the `reason` is why it failed, or why one of them may
+    not have been sent. Its channel takes it later, and it `waits_since` (seconds since the epoch; 0: it doesn't wait).
+    """
 
     seq: int
     message: OutboundMessage
     state: OutboxState
     reason: str
+    parts: int = 0
+    native_id: str = ""
+    waits_since: float = 0.0
 
 
 def add_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxState | None = None) -> None:
@@ -132,21 +139,31 @@ def replies(
 def unsent(db: LedgerConnection) -> list[OutboxRow]:
     """The first unsent message of each chat."""
     rows = db.execute(
-        "SELECT seq, message, state, reason FROM outbox WHERE state IN ('pending', 'sending') "
-        "ORDER BY channel, chat, seq"
+        "SELECT seq, message, state, reason, parts, native_id, waits_since FROM outbox "
+        "WHERE state IN ('pending', 'sending') ORDER BY channel, chat, seq"
     ).fetchall()
     first: dict[tuple[str, str], OutboxRow] = {}
-    for seq, encoded, state, reason in rows:
+    for seq, encoded, *progress in rows:
         message = _outbound(encoded)
-        first.setdefault((message.channel, message.chat), OutboxRow(seq, message, state, reason))
+        first.setdefault((message.channel, message.chat), OutboxRow(seq, message, *progress))
     return [*first.values()]
 
 
-def mark_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxState, reason: str = "") -> None:
-    """Record a message's state."""
+def unconfirmed(db: LedgerConnection, most: int) -> list[OutboxRow]:
+    """The first messages whose delivery stays unknown."""
+    rows = db.execute(
+        "SELECT seq, message, state, reason FROM outbox WHERE state = 'unknown' ORDER BY channel, chat, seq LIMIT ?",
+        [most],
+    ).fetchall()
+    return [OutboxRow(seq, _outbound(message), state, reason) for seq, message, state, reason in rows]
+
+
+def save_progress(db: LedgerConnection, row: OutboxRow) -> None:
+    """Record a message's state, and how much of it was sent."""
     db.execute(
-        "UPDATE outbox SET state = ?, reason = ? WHERE channel = ? AND id = ?",
-        [state, whole_characters(reason), message.channel, message.id],
+        "UPDATE outbox SET state = ?, reason = ?, parts = ?, native_id = ?, waits_since = ? "
+        "WHERE channel = ? AND id = ?",
+        [row.state, whole_characters(row.reason), *row[4:], row.message.channel, row.message.id],
     )
 
 

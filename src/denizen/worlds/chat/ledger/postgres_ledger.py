@@ -57,6 +57,7 @@ _VERSIONS = (
         + "DROP TRIGGER IF EXISTS inbox_ring ON inbox; DROP FUNCTION IF EXISTS denizen_ring();"
         + "DROP TRIGGER IF EXISTS outbox_news ON outbox; DROP FUNCTION IF EXISTS denizen_outbox_news();",
     ),
+    ledger.SCHEMA_3,
 )
 _STATES: Mapping[str, type[LedgerError]] = {
     "22": LedgerRefused,

@@ -1,0 +1,112 @@
+"""Splits a message into parts that a channel takes: between lines or words, without breaking code fences."""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from denizen.ports import ChannelLimits, OutboundMessage
+
+_GAP = re.compile(r"\A(?:(?: *\n)+| +)")
+"""Between two pieces: the end of a line and blank lines, without the next line's indentation; or spaces."""
+_FENCE = re.compile(r"^(?P<indent> {0,3})(?P<marks>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
+_ZERO_WIDTH_JOINER = "\u200d"
+
+
+class _Fence(NamedTuple):
+    """A code fence that is open: where its line begins, the line, and the line that closes it."""
+
+    start: int
+    line: str
+    end: str
+
+
+def split_message(message: OutboundMessage, limits: ChannelLimits) -> list[OutboundMessage]:
+    """The message in parts of at most `limits.length`, each with its own id.
+
+    The first one replaces the preview; the last one has the media and the choices.
+    """
+    pieces = [*split_text(message.content, limits)] or [""]
+    if len(pieces) == 1:
+        return [message]
+    parts = [
+        replace(message, content=piece, media=(), choices=(), edits="", id=f"{message.id}/{number}")
+        for number, piece in enumerate(pieces, 1)
+    ]
+    parts[0] = replace(parts[0], edits=message.edits)
+    parts[-1] = replace(parts[-1], media=message.media, choices=message.choices)
+    return parts
+
+
+def split_text(text: str, limits: ChannelLimits) -> Iterator[str]:
+    """The text in pieces of at most `limits.length`, cut between lines or words if possible, never in a character.
+
+    A code fence that is cut is closed, and opened again in the next piece.
+    """
+    while limits.length and limits.measure(text) > limits.length:
+        cut = _cut(text, limits, limits.length)
+        fence = _open_fence(text[:cut], limits)
+        if fence:
+            cut = _cut(text, limits, limits.length - limits.measure(f"\n{fence.end}"), after=len(fence.line) + 1)
+            fence = _open_fence(text[:cut], limits)
+        if fence and fence.start and not text[fence.start + len(fence.line) : cut].strip():
+            cut, fence = fence.start, None  # nothing of the code fits: it begins with the next piece
+        if fence is None:
+            yield text[:cut].removesuffix("\n")
+            text = _GAP.sub("", text[cut:])
+            continue
+        yield f"{text[:cut]}\n{fence.end}"
+        rest = text[cut:].removeprefix("\n")
+        line, _, later = rest.partition("\n")
+        text = later if _closes(line, fence) else f"{fence.line}\n{rest}"
+    if text:
+        yield text
+
+
+def _cut(text: str, limits: ChannelLimits, room: int, after: int = 0) -> int:
+    """Where to cut, so that the first piece has at most `room`, and more than `after` characters if possible."""
+    fits = bisect_right(range(min(len(text), room) + 1), room, key=lambda count: limits.measure(text[:count])) - 1
+    least = max(fits // 2, after)
+    for gap in ("\n", " "):
+        if (found := text.rfind(gap, least, fits + 1)) > 0:
+            return found
+    cut = fits
+    while cut > least and not _is_boundary(text, cut):
+        cut -= 1
+    return max(cut if cut > least else fits, 1)
+
+
+def _open_fence(text: str, limits: ChannelLimits) -> _Fence | None:
+    """The code fence that is open at the end of the text; none if its line takes much of a piece."""
+    fence: _Fence | None = None
+    for match in _FENCE.finditer(text):
+        if fence is None:
+            fence = _Fence(match.start(), match[0], match["indent"] + match["marks"])
+        elif _closes(match[0], fence):
+            fence = None
+    return fence if fence and limits.measure(fence.line) <= limits.length // 4 else None
+
+
+def _closes(line: str, fence: _Fence) -> bool:
+    marks, text = fence.end.strip(), line.strip()
+    return text.startswith(marks) and not text.strip(marks[0])
+
+
+def _is_boundary(text: str, place: int) -> bool:
+    """Whether one character, as a reader sees it, ends there and another begins."""
+    if not 0 < place < len(text):
+        return True
+    before, after = text[place - 1], text[place]
+    if _ZERO_WIDTH_JOINER in {before, after} or unicodedata.category(after) in {"Mn", "Mc", "Me"}:
+        return False
+    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U000e0020" <= after <= "\U000e007f":  # skin tones, tags of flags
+        return False
+    if "\u1160" <= after <= "\u11ff":  # vowels and finals of Hangul
+        return False
+    if "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff":
+        return False
+    flags = re.search("[\U0001f1e6-\U0001f1ff]*$", text[max(place - 64, 0) : place])
+    return not (flags and len(flags[0]) % 2 and "\U0001f1e6" <= after <= "\U0001f1ff")
