@@ -1,7 +1,8 @@
-"""Another package adds what `extending.md` shows (tools, provider, driver, world) by such entry points."""
+"""Another package adds what `extending.md` shows (tools, provider, driver, world, channel) by such entry points."""
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ PACKAGE = {
         "[denizen.tools]\nacme = tool:TOOLS\n\n[denizen.models]\nprogram = provider:open_program\n\n"
         "[denizen.drivers]\ncareful = driver:Careful\n\n"
         "[denizen.worlds]\ngarden = world:WORLD\n\n"
+        "[denizen.channels]\nfiles = channel:KIND\n\n"
         "[denizen.commands]\ngarden = world:garden\nbroken = nowhere:command\n"
     ),
 }
@@ -77,6 +79,22 @@ def test_table_of_a_world_is_read_strictly(project: Path, installed: dict[str, s
     ran = subprocess.run(check, cwd=project, env=installed, capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "garden.bed" in ran.stderr
+
+
+@pytest.mark.needs("git")
+def test_channel_brings_messages_to_the_gateway(project: Path, installed: dict[str, str], tmp_path: Path) -> None:
+    for name in ("in", "out"):
+        (tmp_path / "chats" / name).mkdir(parents=True)
+    settings = tmp_path / "home" / "denizen.toml"
+    settings.write_text(f'model = "offline"\n[channels.files]\nfolder = "{tmp_path}/chats"\nallow = ["ann"]\n')
+    (tmp_path / "chats" / "in" / "ann.1").write_text("Hello")
+    command = [sys.executable, "-m", "denizen", "gateway", "--port", "0"]
+    with subprocess.Popen(command, cwd=project, env=installed, stdout=subprocess.PIPE, text=True) as gateway:
+        while gateway.poll() is None and not (replies := [*(tmp_path / "chats" / "out").glob("ann.*")]):
+            time.sleep(0.05)
+        gateway.terminate()
+    assert len(replies) == 1
+    assert not [*(tmp_path / "chats" / "in").iterdir()]
 
 
 @pytest.mark.needs("git")
