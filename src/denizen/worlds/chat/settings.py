@@ -40,7 +40,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     host: str = "127.0.0.1"
     """The address it listens on."""
-    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8642
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 29481
     """The port; 0: a free one."""
     hosts: list[str] = []
     """More host names that clients may use, such as that of a reverse proxy."""

@@ -47,6 +47,17 @@ async def test_word_says_which_question_is_meant(serve: Serve, answer: str) -> N
         assert not await scene.sent()
 
 
+@pytest.mark.parametrize(("label", "heard"), [("Approve", "posted hello"), ("Deny", "the user said no")])
+async def test_question_has_a_button_for_each_answer(serve: Serve, label: str, heard: str) -> None:
+    async with serve(ASKS, "done") as scene:
+        await scene.say("post hello")
+        [question] = await scene.replies(1)
+        [text] = [each.text for each in question.message.choices if each.label == label]
+        await scene.say(text)
+        await scene.contents(2)
+        assert heard in said(scene.model)
+
+
 async def test_denial_by_word_has_its_reason(serve: Serve) -> None:
     async with serve(ASKS, "done") as scene:
         await scene.say("post hello")

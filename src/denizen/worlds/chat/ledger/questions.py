@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from denizen.ports import Answer, Control, InboundMessage, OutboundMessage
+from denizen.ports import Answer, AnswerChoice, Control, InboundMessage, OutboundMessage
 from denizen.sessions.key import bounded
 from denizen.worlds.chat.ledger.ledger import LedgerConnection, parked
 
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
 
 
 def with_word(db: LedgerConnection, question: OutboundMessage) -> OutboundMessage:
-    """The question with how to answer it, by a word that its chat wasn't shown for a day."""
+    """The question with how to answer it, by a button or by a word that its chat wasn't shown for a day."""
     now, used = question.metadata[ASKED_AT], dict[str, float]()
     for _, each, _ in _asked(db, question.channel, question.chat):
         used[each.metadata.get(WORD, "")] = each.metadata.get(ASKED_AT, 0.0)
@@ -70,7 +70,9 @@ def with_word(db: LedgerConnection, question: OutboundMessage) -> OutboundMessag
     unused = (each for each in words if now - used.get(each, 0.0) >= _DAY_S)
     word = next(unused, None) or min(words, key=lambda each: used.get(each, 0.0))
     text = f"{question.content}\n\nAnswer /approve {word}, or /deny {word} and why."
-    return replace(question, content=text, metadata={**question.metadata, WORD: word, ASKS: question.content})
+    choices = (AnswerChoice("Approve", f"/approve {word}"), AnswerChoice("Deny", f"/deny {word}"))
+    metadata = {**question.metadata, WORD: word, ASKS: question.content}
+    return replace(question, content=text, choices=choices, metadata=metadata)
 
 
 def open_questions(db: LedgerConnection, channel: str, chat: str, seen: float = float("inf")) -> list[OpenQuestion]:
