@@ -42,6 +42,7 @@ test: $(DEV)
 soak: $(DEV)
 	DENIZEN_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/cli/test_worker.py tests/sessions/test_kill.py \
 		tests/worlds/chat/test_kill.py tests/worlds/chat/ledger
+	DENIZEN_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal -k killed tests/worlds/chat/delivery/channels
 
 # TESTS="tests/engine tests/actions" measures these alone. The report is printed even if a test fails.
 coverage: $(DEV)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers.telegram import ANN, BEN, GROUP, TOKEN, TelegramServer
 
 from denizen.errors import ConfigError
-from denizen.ports import AnswerChoice, ChannelHome, ChannelRefused, OutboundMessage
-from denizen.testing import ChannelConformance, FakeClock
+from denizen.ports import AnswerChoice, ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
+from denizen.testing import FakeClock
 from denizen.worlds.chat.delivery.channels.telegram import KIND, TelegramChannel, TelegramSettings
 
 
@@ -22,7 +23,7 @@ def text(content: str, chat: str = str(ANN["id"]), **fields: object) -> Outbound
     return replace(OutboundMessage("telegram", chat, content), **fields)
 
 
-class TestTelegram(ChannelConformance):
+class TestTelegram(KilledChannelConformance):
     @pytest.fixture
     async def far_end(self) -> AsyncGenerator[TelegramServer]:
         async with TelegramServer().serving() as server:
@@ -37,6 +38,10 @@ class TestTelegram(ChannelConformance):
         channel = KIND.connect(settings(far_end), ChannelHome("telegram", tmp_path / "home", clock))
         assert isinstance(channel, TelegramChannel)
         return channel
+
+    @pytest.fixture
+    def opening(self, far_end: TelegramServer) -> tuple[str, ChannelSettings]:
+        return f"{TelegramSettings.__module__}:KIND", settings(far_end)
 
     # Receiving
 

@@ -17,12 +17,13 @@ import pytest
 from aiohttp import ClientConnectionError, ClientSession, web
 from aiohttp.test_utils import TestServer
 from msgspec.structs import replace
+from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
 
 from denizen.errors import ConfigError
 from denizen.ports import AnswerChoice, Channel, OutboundMessage
-from denizen.ports.channel import ChannelHome
+from denizen.ports.channel import ChannelHome, ChannelSettings
 from denizen.runtime.clock import SystemClock
-from denizen.testing import ChannelConformance, FakeClock, FarEnd
+from denizen.testing import FakeClock, FarEnd
 from denizen.worlds.chat.delivery.channels.webhook import KIND, WebhookSettings, signature
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -127,13 +128,16 @@ async def program(clock: FakeClock) -> AsyncIterator[Program]:
     await runner.cleanup()
 
 
+def settings_of(program: Program) -> WebhookSettings:
+    return WebhookSettings(url=program.replies_url, secret=SECRET, port=program.port)
+
+
 @pytest.fixture
 def webhook(program: Program, clock: FakeClock, tmp_path: Path) -> Channel:
-    settings = WebhookSettings(url=program.replies_url, secret=SECRET, port=program.port)
-    return KIND.connect(settings, ChannelHome("webhook", tmp_path, clock))
+    return KIND.connect(settings_of(program), ChannelHome("webhook", tmp_path, clock))
 
 
-class TestWebhook(ChannelConformance):
+class TestWebhook(KilledChannelConformance):
     @pytest.fixture
     def channel(self, webhook: Channel) -> Channel:
         return webhook
@@ -141,6 +145,10 @@ class TestWebhook(ChannelConformance):
     @pytest.fixture
     def far_end(self, program: Program) -> FarEnd:
         return program
+
+    @pytest.fixture
+    def opening(self, program: Program) -> tuple[str, ChannelSettings]:
+        return f"{WebhookSettings.__module__}:KIND", settings_of(program)
 
 
 REPLY = OutboundMessage("webhook", "orders", "Good day.", id="1")
@@ -213,7 +221,7 @@ async def test_message_waits_until_the_receiver_is_there(program: Program, clock
 
 
 async def test_check_reaches_the_receiver(program: Program) -> None:
-    settings = WebhookSettings(url=program.replies_url, secret=SECRET, port=program.port)
+    settings = settings_of(program)
     assert program.replies_url in await KIND.check(settings)
     with pytest.raises(ConfigError, match="can't be reached"):
         await KIND.check(replace(settings, url=program.url))

@@ -1,0 +1,78 @@
+"""The suite of channels, and kills: the process that runs the gateway's outbox dies before and after each send."""
+
+import asyncio
+import itertools
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests import soak
+from tests.conftest import Drive
+
+from denizen.ports import Channel
+from denizen.ports.channel import ChannelSettings
+from denizen.testing import ChannelConformance, FarEnd
+
+DRIVER = Path(__file__).with_name("kill_driver.py")
+MESSAGES = soak.share(13)
+"""Of each round; it dies twice for each message."""
+
+
+class KilledChannelConformance(ChannelConformance):
+    """Subclass it in place of `ChannelConformance`, and say how another process opens the channel."""
+
+    @pytest.fixture
+    def opening(self) -> tuple[str, ChannelSettings]:
+        """Where the kind is, such as `denizen.worlds.chat.delivery.channels.irc:KIND`, and the settings."""
+        raise NotImplementedError
+
+    async def test_killed_send_is_found_out(
+        self,
+        channel: Channel,
+        far_end: FarEnd,
+        drive: Drive,
+        opening: tuple[str, ChannelSettings],
+        tmp_path: Path,
+    ) -> None:
+        if not channel.limits.reconciles:
+            pytest.skip("the channel can't look")
+        assert await self.kill_each_send(channel, far_end, drive, opening, tmp_path) == 0
+
+    async def test_killed_send_is_reported(
+        self,
+        channel: Channel,
+        far_end: FarEnd,
+        drive: Drive,
+        opening: tuple[str, ChannelSettings],
+        tmp_path: Path,
+    ) -> None:
+        if channel.limits.reconciles:
+            pytest.skip("the channel finds it out")
+        assert await self.kill_each_send(channel, far_end, drive, opening, tmp_path) == 2 * MESSAGES
+
+    async def kill_each_send(
+        self, channel: Channel, far_end: FarEnd, drive: Drive, opening: tuple[str, ChannelSettings], folder: Path
+    ) -> int:
+        """Kill the process at each step of a round of messages, and let another one go on: how many are unknown."""
+        kind, settings = opening
+        unknown = 0
+        async with self.talking(channel, far_end) as (_, message):
+            pass
+        for step in itertools.count(1):
+            contents = [f"{step}-{number}" for number in range(1, MESSAGES + 1)]
+            (place := folder / f"step-{step}").mkdir()
+            arguments = (DRIVER, place, kind, msgspec.json.encode(settings).decode(), message.chat)
+            first = await asyncio.to_thread(drive, *arguments, step, *contents)
+            if first.returncode == 0:
+                break
+            assert first.returncode == -9, first.stderr
+            again = await asyncio.to_thread(drive, *arguments, 0, *contents)
+            states = [line.rsplit(" ", 1) for line in again.stdout.splitlines()]
+            assert [content for content, _ in states] == contents, f"killed at step {step}: {again.stderr}"
+            arrived = [text for text in await far_end.arrived() if text in contents]
+            maybe = {content for content, state in states if state == "unknown"}
+            assert arrived == [content for content in contents if content not in maybe or content in arrived]
+            assert all(state == "sent" for content, state in states if content not in maybe)
+            unknown += len(maybe)
+        assert step == 2 * MESSAGES + 1
+        return unknown
