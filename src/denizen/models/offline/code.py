@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from denizen.messages import ToolResult
 from denizen.models.offline.plan import Plan, Trouble, Want, block, rows_in, run
 from denizen.models.offline.question import Question
+from denizen.models.offline.rules import rules
 from denizen.text.plural import counted
 
 DEFAULT_FUNCTIONS: Final = 10
@@ -21,24 +22,9 @@ UNDEFINED: Final = "I find "
 _MATCHES: Final = r'(if .whole then empty else "[there is more;]" end), (.matches[] | "\(.file):\(.line): \(.text)")'
 _SYMBOLS: Final = r'if type == "array" then .[] else . end | select(.signature) | "\(.file):\(.line): \(.signature)"'
 _PROSE: Final = "!*.{md,rst,txt,adoc,htm,html}"
+_SURE: Final = ("keyword", "variable", "property", "value", "target")
+"""Ways to define a name that no statement looks like."""
 _META: Final = re.compile(r"[.^$*+?{}\[\]\\|()]")
-_MODIFIERS: Final = (
-    r"(?:^|[{;])\s*(?:(?:export|default|declare|abstract|public|private|protected|internal|static|final|sealed|open|data"
-    r"|inline|async|pub(?:\([^)]*\))?|unsafe|extern|virtual|override|readonly|partial|suspend|local|create|or|replace)\s+)*"
-)
-_KEYWORD: Final = (
-    rf"(?i:{_MODIFIERS}(?:def|class|function\*?|func|fun|fn|struct|enum|union|trait|interface|protocol|type|typedef"
-    r"|extension|record|module|namespace|package|object|macro_rules!|defmodule|defp|defmacro|sub|proc|mod|newtype|table"
-    r"|view|procedure|trigger|#\s*define)\s+)(?:\([^)]*\)\s*)?(?:[\w$]+(?:\.|::))*"
-)
-_TYPED: Final = r"^\s*[\w$<>:,*&\[\]][\w$<>:,*&\[\]\s]*[\s*&](?:\w+::)*"
-"""The beginning of a function's definition in languages that begin with its type."""
-_TYPED_FILES: Final = re.compile(r"\.(?:[ch]|cc|cpp|cxx|hpp|hh|cs|cu|d|dart|groovy|java|m|mm)$")
-_COMMENT: Final = re.compile(r"(?:^|\s)(?:#|//|--|;;|/\*|<!--).*|^\s*\*.*")
-_STATEMENT: Final = re.compile(
-    r"\s*(?:return|await|raise|throw|yield|new|else|assert|print|if|while|for|case|in|not|and|or|del|import|from|switch"
-    r"|catch|until|elif|foreach|match)\b"
-)
 
 
 class Hit(NamedTuple):
@@ -93,7 +79,9 @@ def definition(asked: Question, found: re.Match[str]) -> Plan:
         rows = ""
     if symbols := rows_in(rows).lines:
         return f"`{name}` is defined in {counted(len(symbols), 'place')}:\n\n{block(symbols, MAX_ROWS)}"
-    hits = yield from _grep("|".join(_definitions(last)), path, glob=_PROSE)
+    hits = yield from _grep(
+        "|".join(_definition(kind, last) for kind in (*_SURE, "method", "typed")), path, glob=_PROSE
+    )
     defining, unsure = [hit for hit in hits.lines if _defines(hit, last)], ""
     if defining and (owner := name.removesuffix(last).rstrip(".:#")):
         owned = {hit.path for hit in (yield from _grep(_whole(_last(owner)), path)).lines}
@@ -119,7 +107,7 @@ def callers(asked: Question, found: re.Match[str]) -> Plan:
         name = _last(wanted)
         call = rf"{_whole(name)}\s*\("
         hits = yield from _grep(call, path, glob=_PROSE)
-        calls = [hit for hit in hits.lines if re.search(call, _COMMENT.sub("", hit.line)) and not _defines(hit, name)]
+        calls = [hit for hit in hits.lines if re.search(call, _without_comment(hit.line)) and not _defines(hit, name)]
         if calls:
             return Hits(calls, hits.complete).below(f"`{name}` is called in {{}}{within(path)}:")
     return (yield from text(asked, found))
@@ -153,28 +141,22 @@ def _grep(pattern: str, path: str, **options: object) -> Search:
 
 def _defines(hit: Hit, name: str) -> bool:
     """Whether the line defines the name, going by its file's language where that matters."""
-    *sure, method, typed = _definitions(name)
-    code = _COMMENT.sub("", hit.line)
-    if any(re.search(pattern, hit.line) for pattern in sure):
+    if any(re.search(_definition(kind, name), hit.line) for kind in _SURE):
         return True
-    if _STATEMENT.match(code):
+    code = _without_comment(hit.line)
+    if re.match(rules().definitions["statement"], code):
         return False
-    return bool(re.search(method, code) or (_TYPED_FILES.search(hit.path) and re.search(typed, code)))
+    has_types = re.search(rules().definitions["typed_files"], hit.path)
+    return any(re.search(_definition(kind, name), code) for kind in ("method", *(["typed"] if has_types else [])))
 
 
-def _definitions(name: str) -> Sequence[str]:
-    """Regular expressions for the lines that may define a name, the surest first."""
-    symbol = _escaped(name)
-    function = r"(?:async\s+)?(?:function\b|(?:\([^)]*\)|\w+)\s*=>)"
-    return (
-        rf"{_KEYWORD}{symbol}(?:[^\w$]|$)",
-        rf"{_MODIFIERS}(?:const|let|var|val|local|data|alias)(?:\s+mut)?\s+{symbol}\s*(?:[=:;,(<\[{{{{]|$)",
-        rf"^\s*(?:(?:[\w$]+\.)+{symbol}\s*=|{symbol}\s*:)\s*{function}",
-        rf"^\s*(?:(?:export|public|private|protected|static|final|readonly)\s+)*{symbol}\s*(?::[^=]*)?=(?:$|[^=].*[^,\s]\s*$|[^=,]$)",
-        rf"^{symbol}\s*:(?:[^=]|$)",
-        rf"(?:^|[{{;])\s*(?:(?:async|static|get|set|override)\s+)*{symbol}\s*\([^;()\"']*\)[^;()=]*\{{",
-        rf"{_TYPED}{symbol}\s*\((?:[^;]*$|[^;()]*\)[^;()=]*\{{)",
-    )
+def _definition(kind: str, name: str) -> str:
+    """A regular expression for the lines that define the name in one way."""
+    return rules().definitions[kind].replace("SYMBOL", _escaped(name))
+
+
+def _without_comment(line: str) -> str:
+    return re.sub(rules().definitions["comment"], "", line)
 
 
 def _last(name: str) -> str:

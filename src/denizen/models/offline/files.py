@@ -27,6 +27,7 @@ from denizen.models.offline.plan import (
     run,
 )
 from denizen.models.offline.question import Question
+from denizen.models.offline.rules import rules
 from denizen.text.documents import text_in
 from denizen.text.plural import counted
 
@@ -36,10 +37,6 @@ MAX_LINES, MAX_CHARS = 200, 12_000
 """Lines and characters of a file that are shown."""
 DEFAULT_LARGEST: Final = 5
 
-_TESTS: Final = (
-    "{test_*.*,*_test.*,*.test.*,*.spec.*,*_spec.*,*Test.java,*Tests.java,*Test.kt,*Tests.cs,*Test.php,*Tests.swift,"
-    "**/tests/*.rs}"
-)
 _FOREIGN: Final = re.compile(
     r"(?:.*?/)??(?:node_modules|bower_components|vendor|third_party|site-packages|\.?venv"
     r"|(?:test|__)?_?fixtures(?:__)?|test[-_]?data|tests?/(?:.*?/)??data)(?=/)"
@@ -66,7 +63,7 @@ def listing(asked: Question, found: re.Match[str]) -> Plan:
 def tests(asked: Question, found: re.Match[str]) -> Plan:
     """The test files."""
     path = asked.place(found)
-    files = yield from find_files(_TESTS, path)
+    files = yield from find_files(rules().files["tests"], path)
     return _summary(Rows([*filter(is_own, files.lines)], files.complete), "test file", code.within(path))
 
 

@@ -1,14 +1,11 @@
 """The model that is always there: rules instead of a language model, with the same protocol.
 
-Which answer a question asks for is in `intents.toml`, by key words and objects.
+Which answer a question asks for is in `rules.toml`, by key words and objects.
 """
 
-import functools
 import hashlib
 import re
-import tomllib
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Final
 
 from denizen.errors import ModelError
@@ -18,6 +15,7 @@ from denizen.models.answer_parts import events_of
 from denizen.models.offline import code, files, project
 from denizen.models.offline.plan import Plan, advance, run
 from denizen.models.offline.question import Question, last_said, read_question
+from denizen.models.offline.rules import rules
 from denizen.ports import Limits, ModelRequest
 
 Answer = Callable[[Question, re.Match[str]], Plan | str]
@@ -28,19 +26,6 @@ MAX_QUOTED_CHARS: Final = 80
 """Characters of a question that are repeated when it is declined."""
 SELF: Final = "I'm Denizen's offline model: rules, not a language model"
 NO_SCHEMA: Final = f"{SELF}, so I can't answer in the form that is asked for."
-_HELP: Final = """\
-I understand questions like these:
-
-- What language is this project? · What is it about? · What is the licence? · Who wrote it?
-- List the files · What is the largest file? · What does README.md contain?
-- What are the dependencies?
-- Where is NAME defined? · Find the text "NAME" · Who calls NAME?
-- In `denizen code` also: What does NAME call? · What are the longest functions? · Which are the most complex functions?
-- What changed recently?
-- Which tests are there? · How do I run the tests?
-- Remember that … · What do you remember?
-
-For all else set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …) or start a local model server such as Ollama."""
 
 
 class OfflineModel:
@@ -84,12 +69,12 @@ class OfflineModel:
 
 def greeting(asked: Question, found: re.Match[str]) -> str:
     """A greeting, and what can be asked."""
-    return f"Hello! {SELF}. {_HELP}"
+    return f"Hello! {SELF}. {rules().help}"
 
 
 def introduction(asked: Question, found: re.Match[str]) -> str:
     """What can be asked."""
-    return f"{SELF}. {_HELP}"
+    return f"{SELF}. {rules().help}"
 
 
 def declined(asked: Question, found: re.Match[str] | None = None) -> str:
@@ -97,9 +82,9 @@ def declined(asked: Question, found: re.Match[str] | None = None) -> str:
     text = asked.plain(asked.text)
     text = text if len(text) <= MAX_QUOTED_CHARS else f"{text[:MAX_QUOTED_CHARS].rstrip()} …"
     if not re.search(r"\w", text):
-        return f"{SELF}, and there is nothing in that for me to look up. {_HELP}"
+        return f"{SELF}, and there is nothing in that for me to look up. {rules().help}"
     what = f"{text[0].lower()}{text[1:]}" if found else f"answer “{text}”"
-    return f"I can't {what}: I'm rules, not a language model. {_HELP}"
+    return f"I can't {what}: I'm rules, not a language model. {rules().help}"
 
 
 def remembered(asked: Question, found: re.Match[str]) -> Plan:
@@ -133,22 +118,7 @@ _ANSWERS: Final[Mapping[str, Answer]] = {
 def plan_for(asked: Question) -> Plan | str:
     """The plan that produces the answer, or the answer."""
     short = len(asked.text) <= MAX_CHARS
-    for answer, pattern in _intents():
-        if (short or answer is remembered) and (found := pattern.search(asked.text)):
-            return answer(asked, found)
+    for name, pattern in rules().answers:
+        if (short or name == "remembered") and (found := re.search(pattern, asked.text, re.IGNORECASE)):
+            return _ANSWERS[name](asked, found)
     return declined(asked)
-
-
-@functools.cache
-def _intents() -> Sequence[tuple[Answer, re.Pattern[str]]]:
-    """The answers and patterns of `intents.toml`."""
-    table = tomllib.loads(Path(__file__).with_name("intents.toml").read_text("utf-8"))
-    parts: dict[str, str] = {}
-
-    def expanded(text: str) -> str:
-        return re.sub("|".join(sorted(parts, key=len, reverse=True)) or "(?!)", lambda part: parts[part[0]], text)
-
-    for name, pattern in table["parts"].items():
-        parts[name] = expanded(pattern)
-    wanted = [(name, pattern) for each in table["answers"] for name, patterns in each.items() for pattern in patterns]
-    return [(_ANSWERS[name], re.compile(expanded(pattern), re.IGNORECASE)) for name, pattern in wanted]

@@ -12,6 +12,7 @@ from denizen.messages import ToolResult
 from denizen.models.offline.files import beginning, is_own
 from denizen.models.offline.plan import Plan, Rows, Trouble, Want, block, file_text, find_files, read_files, run
 from denizen.models.offline.question import Question
+from denizen.models.offline.rules import rules
 from denizen.text.plural import counted
 
 MAX_FILES: Final = 12
@@ -24,34 +25,10 @@ MAX_LICENCE_LINES, MAX_LICENCE_CHARS = 5, 120
 """Lines of a licence that are shown; characters of a manifest's line about it."""
 MAX_MANIFEST_LINES: Final = 100
 
-_LICENCES: Final = "{LICEN[CS]E,licen[cs]e,Licen[cs]e,COPYING,UNLICENSE}{,[.-]*}"
-_LICENSED: Final = "{pyproject.toml,package.json,Cargo.toml,composer.json,setup.cfg,pom.xml,*.gemspec}"
-"""Manifests that name a licence."""
-_MANIFESTS: Final = (
-    "{pyproject.toml,setup.cfg,setup.py,Pipfile,environment.yml,requirements*.txt,requirements*.in,package.json,Cargo.toml,go.mod,"
-    "composer.json,Gemfile,*.gemspec,pom.xml,build.gradle,build.gradle.kts,mix.exs,Package.swift,pubspec.yaml,*.{cs,fs,vb}proj}"
-)
-"""Manifests that declare dependencies."""
-_TEST_COMMANDS: Final = (
-    ("[Mm]akefile", r"^test\s*:(?!=)", "make test"),
-    ("[Mm]akefile", r"\A(?![\s\S]*^test\s*:)[\s\S]*^check\s*:(?!=)", "make check"),
-    ("justfile", r"^test\b.*:", "just test"),
-    ("tox.ini", "", "tox"),
-    ("pyproject.toml", r"pytest", "python -m pytest"),
-    ("package.json", r'"test"\s*:\s*"(?!.*no test specified)', "npm test"),
-    ("Cargo.toml", "", "cargo test"),
-    ("go.mod", "", "go test ./..."),
-    ("pom.xml", "", "mvn test"),
-    ("build.gradle*", "", "gradle test"),
-    ("*.csproj", "", "dotnet test"),
-    ("composer.json", r'"test"\s*:', "composer test"),
-)
-"""Files, what must be in them (a regular expression), and the command that runs the tests then."""
-
 
 def purpose(asked: Question, found: re.Match[str]) -> Plan:
     """The first paragraphs of the README."""
-    readme = yield from _texts("{README,Readme,readme}{,.*}")
+    readme = yield from _texts("readme")
     if not readme:
         return "What this project is for I can't tell: it has no README."
     path, text = min(readme.items())
@@ -65,9 +42,9 @@ def purpose(asked: Question, found: re.Match[str]) -> Plan:
 
 def licence(asked: Question, found: re.Match[str]) -> Plan:
     """The beginning of the licence's file, and the lines of manifests that name one."""
-    files = yield from _texts(_LICENCES)
+    files = yield from _texts("licence")
     parts = [f"`{path}` begins:\n\n{block(text.splitlines()[:MAX_LICENCE_LINES])}" for path, text in files.items()]
-    manifests = yield from _texts(_LICENSED)
+    manifests = yield from _texts("licensed")
     rows = [(path, line.strip()) for path, text in manifests.items() for line in text.splitlines()]
     if named := [f"{path}: {row[:MAX_LICENCE_CHARS]}" for path, row in rows if re.search(r"(?i)licen[cs]e", row)]:
         parts.append(f"Manifests say:\n\n{block(named)}")
@@ -120,7 +97,7 @@ def dependencies(asked: Question, found: re.Match[str]) -> Plan:
         listed = yield from run("package", action="list")
         return f"As manifests and lock files tell:\n\n{block(listed.splitlines(), MAX_MANIFEST_LINES)}"
     except Trouble:
-        manifests = yield from _nearest(_MANIFESTS)
+        manifests = yield from _nearest(rules().files["dependencies"])
     if not manifests.lines:
         return "I find no file here that declares dependencies, such as pyproject.toml, package.json or Cargo.toml."
     results = yield from read_files(manifests.lines)
@@ -130,10 +107,10 @@ def dependencies(asked: Question, found: re.Match[str]) -> Plan:
 
 def test_command(asked: Question, found: re.Match[str]) -> Plan:
     """The commands that run the tests, and which file says so."""
-    texts = yield from _texts(f"{{{','.join(dict.fromkeys(name for name, _, _ in _TEST_COMMANDS))}}}")
+    texts = yield from _texts("test_commands")
     rows = [
         f"- `{command}` (from `{path}`)"
-        for name, sign, command in _TEST_COMMANDS
+        for command, (name, sign) in rules().test_commands.items()
         for path, text in texts.items()
         if fnmatch(PurePosixPath(path).name, name) and re.search(sign, text, re.MULTILINE)
     ]
@@ -147,9 +124,9 @@ def not_run(asked: Question, found: re.Match[str]) -> Plan:
     return "I only look, and run nothing. " + (yield from test_command(asked, found))
 
 
-def _texts(pattern: str) -> Generator[Sequence[Want], Sequence[ToolResult], dict[str, str]]:
-    """The texts of the project's files that match, of those nearest to the root."""
-    paths = (yield from _nearest(pattern)).lines
+def _texts(kind: str) -> Generator[Sequence[Want], Sequence[ToolResult], dict[str, str]]:
+    """The texts of the project's files of a kind, of those nearest to the root."""
+    paths = (yield from _nearest(rules().files[kind])).lines
     results = (yield from read_files(paths)) if paths else []
     return {path: "\n".join(file_text(result.text).lines) for path, result in zip(paths, results, strict=True)}
 
