@@ -1,0 +1,375 @@
+"""IRC: the rooms and private messages of a server or bouncer, over TLS.
+
+pydle parses the lines. Its client isn't used: each line is handled in a task of its own, failed SASL is no error, and a
+connection that breaks isn't reported.
+"""
+
+import asyncio
+import base64
+import re
+import ssl
+from collections import deque
+from contextlib import suppress
+from datetime import datetime
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from denizen.errors import ConfigError
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, ChannelSettings, Sent
+from denizen.ports.queue import InboundMessage, OutboundMessage
+from denizen.runtime.clock import Clock, SystemClock
+from denizen.sessions import SessionKey
+from denizen.text.printable import printable
+
+LINE_BYTES = 512
+"""The longest line of the protocol, with its end and with the sender that the server puts before it."""
+NICK_SUFFIX_BYTES, HOST_BYTES, TARGET_BYTES = 5, 64, 32
+"""The most that servers allow; limits that depended on the connection would cut a message anew after each one."""
+BURST_LINES = 4
+LINE_INTERVAL_S = 2.0
+"""Servers disconnect whoever sends faster for longer."""
+CONNECT_TIMEOUT_S = 30.0
+CONFIRM_TIMEOUT_S = 90.0
+CHECK_INTERVAL_S = 120.0
+"""Between questions whether the server is there; a connection that then brings nothing for as long is lost."""
+RECONNECT_S = 5.0
+LEAVE_TIMEOUT_S = 5.0
+CAPABILITIES = frozenset({"account-tag", "message-tags", "server-time"})
+_COLOUR = re.compile(r"\x03(?:\d{1,2}(?:,\d{1,2})?)?")
+_BOT_TAGS = frozenset({"bot", "draft/bot", "inspircd.org/bot"})
+_TARGET = re.compile(r"[^\s,:][^\s,]*")
+
+
+class IrcSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An account on one IRC server."""
+
+    server: str
+    """The name of the server or bouncer."""
+    port: int = 6697
+    tls: bool = True
+    """Encrypt the connection, and verify the server's certificate."""
+    ca: str = ""
+    """A file of certificates to trust in place of the system's."""
+    nick: str = "denizen"
+    """With `_` appended while another has it."""
+    account: str = ""
+    """The services account to log in to by SASL; empty: none."""
+    password: str = ""
+    """The account's password."""
+    server_password: str = ""
+    """A password that the server or bouncer itself asks for."""
+    rooms: tuple[str, ...] = ()
+    """The IRC channels to join: `#name`, or `#name KEY`."""
+
+
+class _Connection:
+    """One connection to a server, until it ends."""
+
+    def __init__(
+        self, settings: IrcSettings, clock: Clock, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.nick = settings.nick
+        self.room_signs = "#&"
+        self.capabilities = frozenset[str]()
+        self._settings = settings
+        self._clock = clock
+        self._reader = reader
+        self._writer = writer
+        self._unread: deque[Any] = deque()
+        self._refusals: list[tuple[str, str]] = []
+        self._pongs: dict[str, asyncio.Future[None]] = {}
+        self._tokens = count(1)
+        self._next_line_at = 0.0
+        self._check_at = asyncio.get_running_loop().time() + CHECK_INTERVAL_S
+        self._is_silent = False
+
+    async def register(self) -> None:
+        """Log in. Raises OSError and ChannelRefused."""
+        if self._settings.server_password:
+            await self.write(f"PASS :{self._settings.server_password}")
+        await self.write("CAP LS")
+        await self.write(f"NICK {self.nick}")
+        await self.write(f"USER {self.nick} 0 * :Denizen")
+        account = self._settings.account
+        while (line := await self.read()).command != 1:
+            match line.command:
+                case "CAP" if line.params[1] == "LS":
+                    wanted = CAPABILITIES | {"sasl"} if account else CAPABILITIES
+                    self.capabilities = wanted.intersection(line.params[-1].split())
+                    await self.write(f"CAP REQ :{' '.join(self.capabilities)}" if self.capabilities else "CAP END")
+                case "CAP":
+                    await self.write("AUTHENTICATE PLAIN" if "sasl" in self.capabilities else "CAP END")
+                case "AUTHENTICATE":
+                    secret = base64.b64encode(f"\0{account}\0{self._settings.password}".encode()).decode()
+                    for at in range(0, len(secret) + 1, 400):
+                        await self.write(f"AUTHENTICATE {secret[at : at + 400] or '+'}")
+                case 903:  # logged in
+                    account = ""
+                    await self.write("CAP END")
+                case 433 | 437 if len(self.nick) < len(self._settings.nick) + NICK_SUFFIX_BYTES:  # in use
+                    self.nick += "_"
+                    await self.write(f"NICK {self.nick}")
+                case 902 | 904 | 905 | 908 | 432 | 433 | 437 | 464 | 465:
+                    raise ChannelRefused(f"{self._settings.server} refuses the login: {line.params[-1]}")
+        if account:
+            raise ChannelRefused(f"{self._settings.server} has no SASL: {account!r} can't log in. Remove `account`.")
+        self.nick = line.params[0]
+
+    async def join(self) -> None:
+        for room in self._settings.rooms:
+            await self.write(f"JOIN {room}")
+
+    async def leave(self) -> None:
+        """Say goodbye, if the server still listens; a bouncer shows the account as away."""
+        with suppress(OSError):
+            async with asyncio.timeout(LEAVE_TIMEOUT_S):
+                await self.write("AWAY :The gateway is stopped.")
+                await self.write("QUIT :The gateway is stopped.")
+                self._writer.close()
+                await self._writer.wait_closed()
+        self._writer.close()
+        for pong in self._pongs.values():
+            if not pong.done():
+                pong.set_exception(ConnectionError("The connection ended."))
+
+    async def read(self) -> Any:
+        """The next line, parsed by pydle. Raises OSError when the connection is lost."""
+        return self._unread.popleft() if self._unread else await self._receive()
+
+    async def _receive(self) -> Any:
+        from pydle.features.ircv3.tags import TaggedMessage
+
+        while True:
+            try:
+                async with asyncio.timeout_at(self._check_at):
+                    data = await self._reader.readline()
+            except TimeoutError:
+                await self._check()
+                continue
+            self._is_silent = False
+            if not data:
+                raise ConnectionError("The server closed the connection.")
+            if data.strip():
+                line: Any = TaggedMessage.parse(data)
+                await self._observe(line)
+                return line
+
+    async def _check(self) -> None:
+        """Ask whether the server is there; take back the nick, and the rooms that the account was kicked from."""
+        if self._is_silent:
+            raise TimeoutError(f"The server sent nothing for {CHECK_INTERVAL_S:.0f} s.")
+        self._is_silent = True
+        self._check_at = asyncio.get_running_loop().time() + CHECK_INTERVAL_S
+        await self.write("PING :check")
+        if self.nick != self._settings.nick:
+            await self.write(f"NICK {self._settings.nick}")
+        await self.join()
+
+    async def _observe(self, line: Any) -> None:
+        """Answer pings, and note what the server says of itself and of us."""
+        if line.command == "NICK" and _nick(line.source) == self.nick:
+            self.nick = line.params[0]
+        match line.command:
+            case "PING":
+                await self.write(f"PONG :{line.params[-1]}")
+            case "PONG":
+                if (pong := self._pongs.get(line.params[-1])) and not pong.done():
+                    pong.set_result(None)
+            case "ERROR":
+                raise ConnectionError(f"The server closed the connection: {line.params[-1]}")
+            case 5:
+                values = dict(item.partition("=")[::2] for item in line.params[1:-1])
+                self.room_signs = values.get("CHANTYPES", self.room_signs)
+            case int(number) if number >= 400 and len(line.params) > 2:
+                self._refusals.append((line.params[1].lower(), f"{number} {line.params[-1]}"))
+
+    async def write(self, line: str) -> None:
+        """Send a line at once. Raises OSError."""
+        if not self.is_open:
+            raise ConnectionError("The connection ended.")
+        self._writer.write(line.encode(errors="replace") + b"\r\n")
+        await self._writer.drain()
+
+    async def write_paced(self, line: str) -> None:
+        """Send a line when the server's flood limit allows it. Raises OSError."""
+        now = self._clock.monotonic()
+        self._next_line_at = max(self._next_line_at, now - BURST_LINES * LINE_INTERVAL_S) + LINE_INTERVAL_S
+        if self._next_line_at > now:
+            await self._clock.sleep(self._next_line_at - now)
+        await self.write(line)
+
+    @property
+    def is_open(self) -> bool:
+        return not self._writer.is_closing()
+
+    async def account_of(self, source: str) -> str:
+        """Ask for the services account of a sender; empty if it has none, or the nick is another's by now."""
+        is_same, account = False, ""
+        with suppress(OSError):
+            await self.write_paced(f"WHOIS {_nick(source)}")
+            await self.write("PING :whois")
+            while (line := await self._receive()).command != "PONG" or line.params[-1] != "whois":
+                match line.command:
+                    case 311:
+                        is_same = source == "{}!{}@{}".format(*line.params[1:4])
+                    case 330:
+                        account = line.params[2]
+                    case _:
+                        self._unread.append(line)
+        return account if is_same else ""
+
+    async def say(self, target: str, lines: list[str]) -> Sent:
+        """Send the lines, and wait until the server has processed them."""
+        token = f"denizen-{next(self._tokens)}"
+        confirmed = self._pongs[token] = asyncio.get_running_loop().create_future()
+        self._refusals.clear()
+        written = 0
+        try:
+            for line in lines:
+                await self.write_paced(f"PRIVMSG {target} :{line}")
+                written += 1
+            await self.write_paced(f"PING :{token}")
+            async with asyncio.timeout(CONFIRM_TIMEOUT_S):
+                await confirmed
+        except OSError as lost:
+            if not written:
+                return Sent("later", str(lost), retry_after=RECONNECT_S)
+            return Sent("unknown", f"The server didn't confirm it. {lost}")
+        finally:
+            del self._pongs[token]
+        refusals = [words for about, words in self._refusals if about == target.lower()]
+        if not refusals:
+            return Sent()
+        return Sent("failed", f"The server refuses {len(refusals)} of {written} lines: {refusals[0]}")
+
+
+class IrcChannel:
+    """A nick on one IRC server, its rooms and private chats. A chat is `#room` or `nick`, in small letters."""
+
+    def __init__(self, settings: IrcSettings, home: ChannelHome) -> None:
+        self.name = home.name
+        self._settings = settings
+        self._clock = home.clock
+        self._connection: _Connection | None = None
+        self._inbox: deque[InboundMessage] = deque()
+        self._sending = asyncio.Lock()
+
+    @property
+    def limits(self) -> ChannelLimits:
+        nick, target = self._settings.nick, max([TARGET_BYTES, *map(len, self._settings.rooms)])
+        frame = f":{nick}!~{nick}@ PRIVMSG  :\r\n"
+        length = LINE_BYTES - len(frame.encode()) - NICK_SUFFIX_BYTES - HOST_BYTES - target
+        return ChannelLimits(length=length, unit="bytes", groups=True, replays_with_new_ids=True)
+
+    async def receive(self, accept: Accept) -> None:
+        connection = await _connected(self._settings, self._clock)
+        try:
+            await connection.write("AWAY")  # it isn't, whatever a bouncer still shows
+            await connection.join()
+            self._connection = connection
+            while True:
+                while self._inbox:
+                    await accept(self._inbox[0])
+                    self._inbox.popleft()
+                line = await connection.read()
+                if line.command == "PRIVMSG" and line.source and _nick(line.source) != connection.nick:
+                    await self._hear(connection, line)
+        finally:
+            await connection.leave()
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        lines = [line for line in map(printable, message.content.splitlines()) if line.strip()]
+        if message.media:
+            return Sent("failed", "IRC takes no files.")
+        if not _TARGET.fullmatch(message.chat):
+            return Sent("failed", f"{message.chat!r} is neither a nick nor a room.")
+        if self.limits.measure(message.content) > self.limits.length:
+            return Sent("failed", f"The message is longer than {self.limits.length} bytes.")
+        if message.may_be_sent:
+            return Sent("unknown", "IRC can't say whether an earlier attempt arrived.")
+        async with self._sending:
+            if self._connection is None or not self._connection.is_open:
+                return Sent("later", f"{self._settings.server} isn't connected.", retry_after=RECONNECT_S)
+            return await self._connection.say(message.chat, lines)
+
+    async def _hear(self, connection: _Connection, line: Any) -> None:
+        nick, (target, text) = _nick(line.source), line.params
+        is_action = text.startswith("\x01ACTION ")
+        if text.startswith("\x01") and not is_action:
+            return  # the client's version, time …: nothing for an agent
+        text = printable(_COLOUR.sub("", text.removeprefix("\x01ACTION "))).strip()
+        is_group = target[0] in connection.room_signs
+        names = "|".join(map(re.escape, (connection.nick, self._settings.nick)))
+        called = re.match(rf"(?:{names})[:,]\s*", text, re.IGNORECASE)
+        mentioned = is_action and re.search(rf"\b(?:{names})\b", text, re.IGNORECASE)
+        is_addressed = not is_group or bool(called or mentioned)
+        account, id_, time = (line.tags.get(name) for name in ("account", "msgid", "time"))
+        if "account-tag" not in connection.capabilities and (is_addressed or self._settings.groups == "all"):
+            account = await connection.account_of(line.source)
+        chat = (target if is_group else nick).lower()
+        text = text[called.end() :] if called else text
+        self._inbox.append(
+            InboundMessage(
+                self.name,
+                chat,
+                f"account:{account}" if account else nick.lower(),
+                f"* {nick} {text}" if is_action else text,
+                str(SessionKey(chat, kind="group" if is_group else "direct", channel=self.name)),
+                id=id_ or uuid4().hex,
+                is_group=is_group,
+                is_addressed=is_addressed,
+                is_bot=not _BOT_TAGS.isdisjoint(line.tags),
+                sent_at=datetime.fromisoformat(time) if time else self._clock.now(),
+            )
+        )
+
+
+def _nick(source: str) -> str:
+    return source.partition("!")[0]
+
+
+def _connect(settings: IrcSettings, home: ChannelHome) -> IrcChannel:
+    import pydle  # noqa: F401 - reports a missing package before the channel is opened
+
+    return IrcChannel(settings, home)
+
+
+async def _connected(settings: IrcSettings, clock: Clock) -> _Connection:
+    """A connection that is logged in. Raises OSError and ChannelRefused."""
+    tls = ssl.create_default_context(cafile=settings.ca or None) if settings.tls else None
+    async with asyncio.timeout(CONNECT_TIMEOUT_S):
+        reader, writer = await asyncio.open_connection(settings.server, settings.port, ssl=tls)
+    connection = _Connection(settings, clock, reader, writer)
+    try:
+        await connection.register()
+    except BaseException:
+        await connection.leave()
+        raise
+    return connection
+
+
+async def _check(settings: IrcSettings) -> str:
+    try:
+        connection = await _connected(settings, SystemClock())
+    except OSError as error:
+        raise ConfigError(f"Can't connect to {settings.server}:{settings.port}: {error}") from error
+    await connection.leave()
+    return f"{connection.nick} on {settings.server}"
+
+
+def _account(settings: IrcSettings) -> str:
+    return f"{settings.account or settings.nick}@{settings.server}:{settings.port}"
+
+
+KIND = ChannelKind(
+    settings=IrcSettings,
+    connect=_connect,
+    check=_check,
+    account=_account,
+    steps=(
+        "Choose a server and a nick. To keep the nick, register it with the network's services (on many networks "
+        "`/msg NickServ REGISTER PASSWORD EMAIL`; https://libera.chat/guides/registration), and set `account` and "
+        "`password`."
+    ),
+)
