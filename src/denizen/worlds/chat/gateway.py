@@ -18,6 +18,7 @@ from denizen.sessions.spend_file import SpendFile
 from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.chat.delivery.last_chat import LastChatFile
 from denizen.worlds.chat.delivery.outbox import Outbox
+from denizen.worlds.chat.delivery.previews import Previews
 from denizen.worlds.chat.events.listeners import Listeners
 from denizen.worlds.chat.events.metrics import Metrics
 from denizen.worlds.chat.events.relay import SideChannel
@@ -61,6 +62,7 @@ class Gateway:
         self.metrics = Metrics(clock)
         self.listeners = Listeners(side, self.database, self.metrics, clock)
         self.home, _ = places(agent.config)
+        self.previews = Previews(outbox, self.listeners, clock)
         self._sums = sums or SpendFile(self.home / "spend.db")
         self.last_chat = LastChatFile(self.home, clock)
         self.runner = TurnRunner(agent, outbox, self.listeners, self.metrics)
@@ -94,7 +96,7 @@ class Gateway:
         receiving = [partial(self._receive, channel) for channel in self.outbox.channels.values()]
         timers = [self.cron.run, heartbeat.run, self._prune_daily]
         hearing = self.listeners.hear_workers()
-        await self._serve(stop, self.outbox.run, self.last_chat.run, *timers, *hearing, *receiving)
+        await self._serve(stop, self.outbox.run, self.last_chat.run, self.previews.run, *timers, *hearing, *receiving)
 
     async def work(self, stop: asyncio.Event) -> None:
         """Run turns as a worker until `stop` is set; everything else is the gateway's."""

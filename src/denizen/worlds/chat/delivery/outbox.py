@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -31,6 +31,7 @@ class Outbox:
     A message is sent in parts, as its channel's limits say, and each is marked before the channel gets it. The one that
     was on its way when the process died is given to the channel again as one that `may_be_sent`. One that the channel
     takes later keeps its place, and fails after `keep_days`. `sends` counts the channels' answers.
+    `settle_preview` ends the preview of the message that a reply answers.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Outbox:
         self.database = database
         self.channels = channels
         self.sends = Counter[str]()
+        self.settle_preview: Callable[[OutboundMessage], Awaitable[None]] = _no_preview
         self._clock = clock
         self._keep_s = keep_days * _DAY_S
         self._news = asyncio.Event()
@@ -128,6 +130,10 @@ class Outbox:
             await self._end(row._replace(state="failed", reason=f"No channel {message.channel!r} is connected."))
             return
         may_be_sent = row.state == "sending"
+        if row.state == "pending" and not row.parts and channel.limits.live in {"edit", "stream"}:
+            await self.settle_preview(message)
+            row = await self.database.persist(partial(outbound.begin_sending, row=row))
+            message = row.message
         parts = split_message(message, channel.limits)
         for number, part in enumerate(parts[row.parts :], row.parts + 1):
             if row.state != "sending":
@@ -190,3 +196,7 @@ class Outbox:
         if bell is None:
             bell = self._readers[channel, chat] = asyncio.Event()
         return bell
+
+
+async def _no_preview(_: OutboundMessage) -> None:
+    pass

@@ -16,13 +16,16 @@ OnEvent = Callable[[str, RunEvent], None]
 
 
 class Listeners:
-    """The listeners of turns; those `of_all` get all events.
+    """The listeners of turns; those `of_all` get all events, and those `of_turns` also learn whose they are.
 
-    A gateway also gets those of workers' turns, by the `side` channel, if there may be workers.
+    Turns of messages from a channel that `is_live` are streamed. A gateway also gets the events of workers' turns, by
+    the `side` channel, if there may be workers.
     """
 
     def __init__(self, side: SideChannel | None, database: Database, metrics: Metrics, clock: Clock) -> None:
         self.of_all: list[OnEvent] = []
+        self.of_turns: list[Callable[[TurnEvent], None]] = []
+        self.is_live: Callable[[str], bool] = lambda _: False
         self._of_message: dict[str, list[Callable[[TurnEvent], None]]] = {}
         self._side = side
         self._database = database
@@ -63,7 +66,7 @@ class Listeners:
 
     def has_listener(self, message: InboundMessage) -> bool:
         """Whether somebody listens to a message's turn, here or where this worker reports to."""
-        is_heard_here = bool(self.of_all) or message.id in self._of_message
+        is_heard_here = bool(self.of_all) or message.id in self._of_message or self.is_live(message.channel)
         return is_heard_here or (self._reporter is not None and self._reporter.is_heard)
 
     def publish(self, event: TurnEvent) -> None:
@@ -85,5 +88,5 @@ class Listeners:
     def _publish_here(self, event: TurnEvent) -> None:
         for listener in self.of_all:
             listener(event.session_key, event.event)
-        for listener in self._of_message.get(event.message_id, ()):
+        for listener in (*self.of_turns, *self._of_message.get(event.message_id, ())):
             listener(event)

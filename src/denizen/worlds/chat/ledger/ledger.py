@@ -258,6 +258,16 @@ def parked(db: LedgerConnection, session_key: str) -> InboundMessage | None:
     return _inbound(row[0]) if row else None
 
 
+def running(db: LedgerConnection, session_key: str, message_id: str) -> tuple[InboundMessage, str] | None:
+    """The message of that id and the native id of its reply's preview, if its turn runs."""
+    row = db.execute(
+        "SELECT message, preview FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked') "
+        "AND state = 'running' AND id = ?",
+        [session_key, message_id],
+    ).fetchone()
+    return (_inbound(row[0]), row[1]) if row else None
+
+
 def counts(db: LedgerConnection) -> dict[str, dict[str, int]]:
     """The numbers of rows in inbox and outbox, by state."""
     inbox = db.execute("SELECT state, COUNT(*) FROM inbox GROUP BY state").fetchall()

@@ -53,11 +53,13 @@ class OutboxRow(NamedTuple):
 def add_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxState | None = None) -> None:
     """Add a message after the earlier ones of its chat, unless there is one with its id.
 
-    By default its state is `pending`; `sent` on a `POLLED` channel, and `kept` if it isn't for sending.
+    By default its state is `pending`; `sent` on a `POLLED` channel, and `kept` if it isn't for sending and replaces
+    no preview.
 
     A message with an `ORIGIN` is also written into the chat's session, ahead of the person's answer.
     """
-    state = state or ("kept" if not message.send else "sent" if message.channel in POLLED else "pending")
+    is_kept = not message.send and not _preview(db, message)
+    state = state or ("kept" if is_kept else "sent" if message.channel in POLLED else "pending")
     if origin := message.metadata.get(ORIGIN):
         key = message.metadata.get(KEPT_IN) or session_of_chat(db, message.channel, message.chat)
         message = replace(message, metadata={**message.metadata, KEPT_IN: key})
@@ -156,6 +158,38 @@ def unconfirmed(db: LedgerConnection, most: int) -> list[OutboxRow]:
         [most],
     ).fetchall()
     return [OutboxRow(seq, _outbound(message), state, reason) for seq, message, state, reason in rows]
+
+
+def begin_sending(db: LedgerConnection, row: OutboxRow) -> OutboxRow:
+    """Record that a message is being sent. It takes over the preview of the message that it answers."""
+    message = row.message
+    if native_id := _preview(db, message):
+        db.execute("UPDATE inbox SET preview = '' WHERE channel = ? AND id = ?", [message.channel, message.in_reply_to])
+        message = replace(message, edits=native_id)
+        texts = [to_json(message), message.channel, message.id]
+        db.execute("UPDATE outbox SET message = ? WHERE channel = ? AND id = ?", texts)
+    row = row._replace(message=message, state="sending")
+    save_progress(db, row)
+    return row
+
+
+def keep_preview(db: LedgerConnection, message: InboundMessage, native_id: str) -> bool:
+    """Record the preview of the reply to a message. True: the reply wasn't to be sent, and is sent to replace it."""
+    db.execute("UPDATE inbox SET preview = ? WHERE channel = ? AND id = ?", [native_id, message.channel, message.id])
+    sent = db.execute(
+        "UPDATE outbox SET state = 'pending' WHERE channel = ? AND id = ? AND state = 'kept' RETURNING 1",
+        [message.channel, reply_id(message.id)],
+    )
+    return sent.fetchone() is not None
+
+
+def _preview(db: LedgerConnection, message: OutboundMessage) -> str:
+    """The native id of the preview that a message replaces; empty if there is none in its chat."""
+    row = db.execute(
+        "SELECT message, preview FROM inbox WHERE channel = ? AND id = ? AND preview <> ''",
+        [message.channel, message.in_reply_to],
+    ).fetchone()
+    return row[1] if row and msgspec.json.decode(row[0], type=InboundMessage).chat == message.chat else ""
 
 
 def save_progress(db: LedgerConnection, row: OutboxRow) -> None:
