@@ -129,6 +129,31 @@ async def test_append_that_was_faster_than_the_takeover_is_there_for_the_new_hol
         await second.close()
 
 
+async def test_entries_of_others_are_read_from_where_it_was_closed(
+    new_store: Callable[[], PostgresStore], admin: Connection
+) -> None:
+    store = new_store()
+    async with opened(store) as session:
+        await session.append(said("1"))
+    async with opened(new_store()) as session:
+        await session.append(said("2"))
+    admin.execute("UPDATE entries SET line = 'damaged' WHERE seq = 1")
+    async with opened(store) as session:
+        assert content(session.entries) == [said("1"), said("2")]
+        assert not session.warnings
+    admin.execute("UPDATE entries SET line = 'changed' WHERE seq = 3")
+    async with opened(store) as session:
+        assert session.warnings
+
+
+async def test_entries_of_a_removed_session_are_gone(new_store: Callable[[], PostgresStore], admin: Connection) -> None:
+    store = new_store()
+    async with opened(store) as session:
+        await session.append(said("1"))
+    await store.remove("work")
+    assert admin.execute("SELECT FROM entries").fetchall() == []
+
+
 async def test_session_that_was_removed_and_made_anew_is_another(
     new_store: Callable[[], PostgresStore], admin: Connection
 ) -> None:

@@ -19,7 +19,7 @@ from denizen.ports import Session, SessionInfo
 from denizen.runtime.cache import BoundedCache
 from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.clock import Clock
-from denizen.sessions.codec import encode, load
+from denizen.sessions.codec import ENTRY, encode, load
 from denizen.sessions.index import with_entry
 from denizen.sessions.jsonl import MAX_CLOSED_BYTES, MAX_CLOSED_SESSIONS, SYNCED
 from denizen.sessions.key import bounded, session_key
@@ -29,13 +29,16 @@ from denizen.sessions.tree import EntryTree, TreeSession
 
 # `used` has an index, which makes each change of it dear: it is exact to ten seconds.
 _OPEN = """
-INSERT INTO sessions (key, holder, held_until, info, used)
-VALUES (%(key)s, %(holder)s, now() + %(lease)s * interval '1 second', %(info)s, %(now)s)
-ON CONFLICT (key) DO UPDATE
-SET fence = sessions.fence + 1, holder = excluded.holder, held_until = excluded.held_until,
-    used = CASE WHEN sessions.used < excluded.used - 10 THEN excluded.used ELSE sessions.used END
-WHERE sessions.held_until IS NULL OR sessions.held_until < now() OR sessions.holder = excluded.holder
-RETURNING id, fence, entries, info::text
+WITH opened AS (
+    INSERT INTO sessions (key, holder, held_until, info, used)
+    VALUES (%(key)s, %(holder)s, now() + %(lease)s * interval '1 second', %(info)s, %(now)s)
+    ON CONFLICT (key) DO UPDATE
+    SET fence = sessions.fence + 1, holder = excluded.holder, held_until = excluded.held_until,
+        used = CASE WHEN sessions.used < excluded.used - 10 THEN excluded.used ELSE sessions.used END
+    WHERE sessions.held_until IS NULL OR sessions.held_until < now() OR sessions.holder = excluded.holder
+    RETURNING id, fence, entries, info::text
+)
+SELECT opened.*, ARRAY(SELECT line FROM entries WHERE session = id AND seq >= %(since)s ORDER BY seq) FROM opened
 """
 _RENEW = """
 UPDATE sessions SET held_until = now() + %(lease)s * interval '1 second'
@@ -43,14 +46,15 @@ WHERE key = ANY(%(keys)s) AND holder = %(holder)s AND held_until IS NOT NULL
 RETURNING key
 """
 _RELEASE = """
-UPDATE sessions SET held_until = NULL, used = CASE WHEN used < %(now)s - 10 THEN %(now)s ELSE used END
+UPDATE sessions SET held_until = NULL, info = COALESCE(%(info)s, info),
+    used = CASE WHEN used < %(now)s - 10 THEN %(now)s ELSE used END
 WHERE key = %(key)s AND holder = %(holder)s
 """
 # One statement, so that nobody takes the session over between the look at its fence and the entry. It may be repeated:
 # an entry of that number is the one of an earlier try, whose answer was lost, or the statement gives no row.
 _APPEND = """
 WITH held AS (
-    UPDATE sessions SET entries = %(seq)s, info = %(info)s
+    UPDATE sessions SET entries = %(seq)s, info = COALESCE(%(info)s, info)
     WHERE id = %(id)s AND fence = %(fence)s AND entries IN (%(seq)s - 1, %(seq)s)
     RETURNING id, set_config('synchronous_commit', %(commit)s, true)
 )
@@ -176,10 +180,10 @@ class PostgresStore:
         if not await self.tables.fetch(_REMOVE, **values):
             raise await self._refusal(key)
 
-    async def release(self, key: str) -> None:
-        """Let others open the session."""
+    async def release(self, key: str, info: str | None = None) -> None:
+        """Let others open the session, with this line of the index unless it is there."""
         try:
-            await self.tables.fetch(_RELEASE, key=bounded(key), holder=self._holder, now=self._now())
+            await self.tables.fetch(_RELEASE, key=bounded(key), holder=self._holder, info=info, now=self._now())
         except SessionError as error:
             _log.warning("Session %s is held for up to %g s longer: %s", key, self._lease, error)
         self._open.pop(key, None)
@@ -192,19 +196,23 @@ class PostgresStore:
         self._closed.put(session.key, session, size)
 
     async def _opened(self, key: str, workspace: str, profile: str, held: _Lease) -> "PostgresSession":
-        new = _text(SessionInfo(key))
+        closed = self._closed.take(key)
+        since = closed.count if closed else 0
         lease = {"holder": self._holder, "lease": self._lease, "now": self._now()}
-        rows = await self.tables.fetch(_OPEN, key=bounded(key), info=new, **lease)
+        rows = await self.tables.fetch(_OPEN, key=bounded(key), info=_text(SessionInfo(key)), since=since, **lease)
         if not rows:
             raise await self._refusal(key)
-        [(number, fence, count, info)] = rows
-        closed = self._closed.take(key)
-        if closed and closed.is_followed_by(number, fence, count):
+        [(number, fence, count, info, lines)] = rows
+        if closed and closed.is_followed_by(number, count, lines):
             tree = closed.tree
+            for line_number, line in enumerate(lines[1:], since + 1):
+                tree.restore(line_number, ENTRY.decode(line))
         else:
-            tree = await self._load(key) if count else EntryTree()
+            lines = lines if not since and len(lines) == count else await self._lines(key)
+            tree = load(b"".join(lines), key)
         info = msgspec.json.decode(info, type=SessionInfo)
         session = PostgresSession(self, info, tree, held, number=number, fence=fence, count=count)
+        session.last_line = lines[-1] if lines else b""
         if not session.head:
             await session.write(SessionEntry(key=key, workspace=workspace, profile=profile))
         return session
@@ -213,10 +221,12 @@ class PostgresStore:
         return self.clock.now().timestamp()
 
     async def _load(self, key: str) -> EntryTree:
-        lines = await self.tables.fetch(_LINES, key=bounded(key))
-        if not lines:
+        if not (lines := await self._lines(key)):
             raise self._unknown(key)
-        return load(b"".join(line for (line,) in lines), key)
+        return load(b"".join(lines), key)
+
+    async def _lines(self, key: str) -> Sequence[bytes]:
+        return [line for (line,) in await self.tables.fetch(_LINES, key=bounded(key))]
 
     async def _refusal(self, key: str) -> SessionError:
         """Why a session can't be opened or removed."""
@@ -292,16 +302,18 @@ class PostgresSession(TreeSession):
         super().__init__(info.key, tree)
         self._store = store
         self._info = info
+        self._is_info_written = True
+        self.last_line = b""
         self._lease = lease
         lease.is_begun = True
-        self._number, self._fence, self._count = number, fence, count
+        self._number, self._fence, self.count = number, fence, count
         self._unsynced = False
         self._is_open = True
         self._one_at_a_time = asyncio.Lock()
 
-    def is_followed_by(self, number: int, fence: int, count: int) -> bool:
-        """Whether nobody has opened it between this and a session with these."""
-        return (self._number, self._fence + 1, self._count) == (number, fence, count)
+    def is_followed_by(self, number: int, count: int, lines: Sequence[bytes]) -> bool:
+        """Whether a session with this number and count of entries begins with all of this, whose last line is first."""
+        return (number, lines[:1], count) == (self._number, [self.last_line], self.count + len(lines) - 1)
 
     async def append(self, entry: AnyEntry, *, expect_head: str | None = None) -> str:
         """Write the entry after the head and return its id; `SessionStore` says what that promises."""
@@ -315,7 +327,7 @@ class PostgresSession(TreeSession):
         """All that was written survives the death of the server's machine."""
         async with self._one_at_a_time:
             if self._unsynced:
-                await self._fetch(_SYNC, seq=self._count)
+                await self._fetch(_SYNC, seq=self.count)
                 self._unsynced = False
 
     async def lost(self) -> None:
@@ -330,7 +342,8 @@ class PostgresSession(TreeSession):
             self._is_open = False
             if not self.warnings:
                 self._store.keep_closed(self, self._info.bytes)
-            await run_to_completion(self._store.release(self.key))
+            info = None if self._is_info_written else _text(self._info)
+            await run_to_completion(self._store.release(self.key, info))
 
     async def write(self, entry: AnyEntry) -> str:
         """Write the entry after the head, whatever it is."""
@@ -338,9 +351,12 @@ class PostgresSession(TreeSession):
         entry = self.placed(entry, self._store.clock.now())
         line, entry = encode(entry, self._store.redactor)
         info = with_entry(self._info, entry, len(line))
-        commit = "on" if synced else "off"
-        await self._fetch(_APPEND, seq=self._count + 1, line=line, info=_text(info), commit=commit)
-        self._count, self._info, self._unsynced = self._count + 1, info, not synced
+        # time and size alone can wait for the end: the text is most of what is logged of an entry
+        is_changed = replace(info, updated=self._info.updated, bytes=self._info.bytes) != self._info
+        text, commit = _text(info) if is_changed else None, "on" if synced else "off"
+        await self._fetch(_APPEND, seq=self.count + 1, line=line, info=text, commit=commit)
+        self.count, self._info, self._unsynced = self.count + 1, info, not synced
+        self.last_line, self._is_info_written = line, is_changed
         self.add(entry)
         return entry.id
 

@@ -39,6 +39,13 @@ _VERSIONS: tuple[LiteralString, ...] = (
     CREATE INDEX sessions_used ON sessions (used);
     ALTER TABLE spend ADD COLUMN at timestamptz NOT NULL DEFAULT now();  -- when something was added last
     """,
+    # An append has locked its session already: a foreign key locks, and logs, it once more.
+    """
+    ALTER TABLE entries DROP CONSTRAINT entries_session_fkey;
+    CREATE FUNCTION denizen_remove_entries() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN DELETE FROM entries WHERE session = OLD.id; RETURN NULL; END';
+    CREATE TRIGGER sessions_entries AFTER DELETE ON sessions FOR EACH ROW EXECUTE FUNCTION denizen_remove_entries();
+    """,
 )
 
 

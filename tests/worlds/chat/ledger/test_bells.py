@@ -12,6 +12,7 @@ from tests.worlds.chat.conftest import PATIENCE, QUICK, key_of, message
 
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger.bells import JobClaimer
 from denizen.worlds.chat.ledger.database import DEFAULT_TIMING, Database, TurnClaimer, WorkerTiming
 from denizen.worlds.chat.ledger.ledger import Claim
 from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
@@ -58,6 +59,27 @@ async def test_a_bell_that_rings_while_nothing_was_found_is_answered(postgres_ur
         rung.worker.began([])
         await rung.heard()
         assert [claim.message.content for claim in await rung.claim()] == ["second"]
+
+
+async def test_bell_that_its_first_worker_leaves_is_heard_by_another(postgres_url: str) -> None:
+    async with working(postgres_url, WorkerTiming(poll=3600.0)) as rung:
+        claimer = rung.worker
+        assert isinstance(claimer, JobClaimer)
+        await rung.put("first")
+        await rung.heard()
+        [claim] = claims = await rung.claim()
+        claimer.began(claims)
+        claimer.workers = [own := claimer.registered_as or 0, own + 1]
+        first_heard = [claimer.hears_first(f'{{"type": "job_inserted", "job_id": {job}}}') for job in range(4)]
+        assert first_heard == [True, False, True, False]
+        for content in ("second", "third"):
+            await rung.database.run(partial(ledger.finish, turn=claim, heard=(), state="done"))
+            claimer.ended(key_of("ann"))
+            await rung.put(content)
+            await rung.heard()
+            [claim] = claims = await rung.claim()
+            claimer.began(claims)
+            assert claim.message.content == content
 
 
 @pytest.mark.parametrize("rests_first", [True, False])

@@ -7,6 +7,7 @@ their bell: a turn that is running when a bell begins to ring was left by a dead
 
 import asyncio
 import hashlib
+import json
 import logging
 import secrets
 import threading
@@ -41,6 +42,8 @@ _RETRY_S = 1.0
 """Seconds between attempts to reach the server."""
 _LOCKED_RETRY = BackOff(0.02, 0.02, jitter=1.0)
 """The delay before a session is claimed again whose row another transaction has locked."""
+_OTHERS_WAIT = BackOff(0.2, 0.2, jitter=1.0)
+"""The delay before a worker looks for bells that another one should hear first, and for all that ring meanwhile."""
 _DAY_S = 86_400.0
 _MAX_RUNG_AGAIN = 20
 """Sessions that one check rings for again, in case their bells were lost."""
@@ -101,6 +104,7 @@ class JobClaimer:
         self.queues = [_QUEUE]
         self.jobs: set[int] = set()
         self.registered_as: int | None = None
+        self.workers: Sequence[int] = ()
         self._app = app
         self._database = database
         self._bell = bell
@@ -126,6 +130,13 @@ class JobClaimer:
             await over.wait()
         finally:
             self.jobs.discard(job)
+
+    def hears_first(self, notification: str) -> bool:
+        """Whether this worker is the first to look for the job that was added, or isn't sure of it."""
+        if self.registered_as not in self.workers:
+            return True
+        job = json.loads(notification).get("job_id", 0)
+        return self.workers[job % len(self.workers)] == self.registered_as
 
     async def ring_again(self, session_key: str) -> None:
         """Ring for a session by a new job."""
@@ -198,7 +209,7 @@ async def working(
     """Take part in the work for as long as the block runs: hear bells and news, and take over from dead workers."""
     connector = _Connector(server, direct, database)
     app = App(connector=connector)
-    claimer = JobClaimer(app, database, bell)
+    claimer = connector.claimer = JobClaimer(app, database, bell)
     app.task(name=_TASK, pass_context=True, retry=_RingAgain())(claimer.ring)
 
     async def fetch() -> None:
@@ -237,12 +248,15 @@ async def _look_after(
     app: App, connector: "_Connector", database: Database, claimer: JobClaimer, timing: WorkerTiming
 ) -> None:
     """Ring for the turns of dead workers. After an outage, workers first get time to send heartbeats again."""
-    began = time.monotonic()
+    began, waited_before = time.monotonic(), set[tuple[int, str]]()
     while True:
         await asyncio.sleep(timing.stalled / 2)
-        if time.monotonic() - max(began, connector.failed_at) < timing.stalled:
-            continue
         try:
+            found = await database.read(partial(_look, stalled=timing.stalled))
+            claimer.workers = sorted(number for number, key in found if not key)
+            waiting, waited_before = waited_before.intersection(found), {*found}
+            if time.monotonic() - max(began, connector.failed_at) < timing.stalled:
+                continue
             stalled = [
                 *await app.job_manager.get_stalled_jobs(queue=_QUEUE, seconds_since_heartbeat=timing.stalled),
                 *await _lost_jobs(app, connector, claimer),
@@ -250,8 +264,9 @@ async def _look_after(
             for job in stalled:
                 if job.id not in claimer.jobs:
                     await _replace(app, claimer, job)
-            for key in await database.read(partial(_waiting, since=timing.heartbeat)):
-                await claimer.ring_again(key)
+            for _, key in sorted(waiting):
+                if key:  # a process may have died before it rang
+                    await claimer.ring_again(key)
         except (LedgerError, ConnectorException):
             continue
 
@@ -275,14 +290,15 @@ async def _replace(app: App, claimer: JobClaimer, job: Job) -> None:
     await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=True)
 
 
-def _waiting(db: ledger.LedgerConnection, since: float) -> list[str]:
-    """The sessions that have waited longest for a worker: a process may have died before it rang."""
-    rows = db.execute(
-        "SELECT session_key FROM inbox WHERE state IN ('ready', 'parked') "
-        "AND due <= extract(epoch FROM now()) - ? ORDER BY due, seq LIMIT ?",
-        [since, _MAX_RUNG_AGAIN],
+def _look(db: ledger.LedgerConnection, stalled: float) -> list[tuple[int, str]]:
+    """The messages that have waited longest for a worker, with their sessions, and the workers that are alive."""
+    rows = db.execute(  # one statement, as idle processes send it, too
+        "(SELECT seq, session_key FROM inbox WHERE state IN ('ready', 'parked') "
+        "AND due <= extract(epoch FROM now()) ORDER BY due, seq LIMIT ?) UNION ALL "
+        "(SELECT id, '' FROM procrastinate_workers WHERE last_heartbeat > now() - make_interval(secs => ?))",
+        [_MAX_RUNG_AGAIN, stalled],
     )
-    return [key for (key,) in rows.fetchall()]
+    return rows.fetchall()
 
 
 def _storable(value: Any) -> Any:
@@ -328,6 +344,8 @@ class _Connector(BaseConnector):
 
     While it is `patient`, it waits for an unreachable server; `database` gets the news of other processes.
     """
+
+    claimer: JobClaimer
 
     def __init__(self, server: PostgresDatabase, direct: DirectConnection, database: Database) -> None:
         self.patient = True
@@ -384,11 +402,25 @@ class _Connector(BaseConnector):
     async def listen_notify(self, on_notification: Any, channels: Iterable[str]) -> None:
         """Listen to `channels`, and to the news."""
         own = {NEWS, *map(channel_of, self._database.news)}
+        if not self._direct.is_gateway:
+            own.discard(channel_of("outbox"))
+        is_waiting = False
+
+        async def after_others(channel: str, said: str) -> None:
+            nonlocal is_waiting
+            await asyncio.sleep(_OTHERS_WAIT.after(1))
+            is_waiting = False
+            await on_notification(channel=channel, payload=said)
 
         async def hear(channel: str, said: str) -> None:
+            nonlocal is_waiting
             if channel in own:
                 self._database.hear(said)
-            else:
+            elif self.claimer.hears_first(said):
                 await on_notification(channel=channel, payload=said)
+            elif not is_waiting:
+                is_waiting = True
+                tasks.create_task(after_others(channel, said))
 
-        await self._direct.listen({*channels, *own}, hear, lambda: self._database.hear(""))
+        async with asyncio.TaskGroup() as tasks:
+            await self._direct.listen({*channels, *own}, hear, lambda: self._database.hear(""))

@@ -43,7 +43,7 @@ class DirectConnection:
 
     def __init__(self, server: PostgresDatabase, *, is_gateway: bool) -> None:
         self._server = server
-        self._is_gateway = is_gateway
+        self.is_gateway = is_gateway
         self._id = secrets.token_hex(4)  # two containers may have the same name and process
         kind, where = "gateway" if is_gateway else "worker", f"process {os.getpid()} on {socket.gethostname()}"
         self._name = f"denizen {kind} {self._id}, {where}"  # the server truncates it
@@ -115,7 +115,7 @@ class DirectConnection:
 
     def _other_gateway(self, db: psycopg.Connection[tuple[Any, ...]]) -> str:
         """The name of another gateway that holds the lock; empty: the connection has it, or needs none."""
-        if not self._is_gateway or db.execute("SELECT pg_try_advisory_lock(%s)", [_GATEWAY]).fetchone() == (True,):
+        if not self.is_gateway or db.execute("SELECT pg_try_advisory_lock(%s)", [_GATEWAY]).fetchone() == (True,):
             return ""
         name = db.execute(
             "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid) "

@@ -159,7 +159,9 @@ class PostgresLedger:
                 self._ringer.ring(self._reading(), statements.rung)
                 if statements.notices and not self._sole:  # only the gateway reads the outbox
                     self._reading().execute(
-                        "SELECT pg_notify(%s, notice) FROM unnest(%s::text[]) AS notice", [NEWS, statements.notices]
+                        "SELECT pg_notify('denizen_' || split_part(notice, ' ', 1), notice) "
+                        "FROM unnest(%s::text[]) AS notice",
+                        [statements.notices],
                     )
         except LedgerError as error:
             _log.warning("%s Some turns will begin later.", error)
