@@ -1,6 +1,6 @@
 """A process that sends messages to a chat through a channel, and kills itself before or after a send.
 
-    kill_driver.py FOLDER MODULE:KIND SETTINGS CHAT STEP CONTENT …
+    kill_driver.py MODULE:KIND SETTINGS FOLDER CHAT STEP CONTENT …
 
 SETTINGS are JSON. Steps are the moments before and after each send; STEP 0 runs to the end, and prints what the outbox
 says of each message.
@@ -24,7 +24,7 @@ from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 
 sys.path.insert(0, str(Path(__file__).parents[5]))
-FOLDER, MODULE_AND_KIND, SETTINGS, CHAT, STEP, *CONTENTS = sys.argv[1:]
+MODULE_AND_KIND, SETTINGS, FOLDER, CHAT, STEP, *CONTENTS = sys.argv[1:]
 MAX_SLEEP_S = 0.05
 
 

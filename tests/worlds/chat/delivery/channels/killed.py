@@ -1,7 +1,9 @@
-"""The suite of channels, and kills: the process that runs the gateway's outbox dies before and after each send."""
+"""The suite of channels, and the gateway: its process dies before and after each send, and another uses the account."""
 
 import asyncio
 import itertools
+import re
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -9,9 +11,11 @@ import pytest
 from tests import soak
 from tests.conftest import Drive
 
-from denizen.ports import Channel
-from denizen.ports.channel import ChannelSettings
-from denizen.testing import ChannelConformance, FarEnd
+from denizen.config import Config
+from denizen.ports import Channel, ChannelRefused, ChannelSettings
+from denizen.testing import ChannelConformance, FakeClock, FarEnd
+from denizen.testing.conformance_channel import Inbox
+from denizen.worlds.chat.delivery.channel_kinds import load_kind, open_channels
 
 DRIVER = Path(__file__).with_name("kill_driver.py")
 MESSAGES = soak.share(13)
@@ -26,47 +30,52 @@ class KilledChannelConformance(ChannelConformance):
         """Where the kind is, such as `denizen.worlds.chat.delivery.channels.irc:KIND`, and the settings."""
         raise NotImplementedError
 
+    @pytest.fixture
+    def driver(self, drive: Drive, opening: tuple[str, ChannelSettings]) -> Drive:
+        """`driver(FOLDER, CHAT, STEP, content, …)`: run `kill_driver.py` with this channel."""
+        kind, settings = opening
+        return partial(drive, DRIVER, kind, msgspec.json.encode(settings).decode())
+
     async def test_killed_send_is_found_out(
-        self,
-        channel: Channel,
-        far_end: FarEnd,
-        drive: Drive,
-        opening: tuple[str, ChannelSettings],
-        tmp_path: Path,
+        self, channel: Channel, far_end: FarEnd, driver: Drive, tmp_path: Path
     ) -> None:
         if not channel.limits.reconciles:
             pytest.skip("the channel can't look")
-        assert await self.kill_each_send(channel, far_end, drive, opening, tmp_path) == 0
+        assert await self.kill_each_send(channel, far_end, driver, tmp_path) == 0
 
     async def test_killed_send_is_reported(
-        self,
-        channel: Channel,
-        far_end: FarEnd,
-        drive: Drive,
-        opening: tuple[str, ChannelSettings],
-        tmp_path: Path,
+        self, channel: Channel, far_end: FarEnd, driver: Drive, tmp_path: Path
     ) -> None:
         if channel.limits.reconciles:
             pytest.skip("the channel finds it out")
-        assert await self.kill_each_send(channel, far_end, drive, opening, tmp_path) == 2 * MESSAGES
+        assert await self.kill_each_send(channel, far_end, driver, tmp_path) == 2 * MESSAGES
 
-    async def kill_each_send(
-        self, channel: Channel, far_end: FarEnd, drive: Drive, opening: tuple[str, ChannelSettings], folder: Path
-    ) -> int:
+    async def test_second_gateway_is_refused_by_name(
+        self, channel: Channel, opening: tuple[str, ChannelSettings], tmp_path: Path
+    ) -> None:
+        _, settings = opening
+        config, locks = Config(channels={channel.name: settings}), tmp_path / "locks"
+        with (
+            open_channels(config, tmp_path / "one", locks, FakeClock()),
+            open_channels(config, tmp_path / "two", locks, FakeClock()) as channels,
+        ):
+            account = load_kind(channel.name).account(settings)
+            with pytest.raises(ChannelRefused, match=f"{re.escape(account)} is in use by another gateway"):
+                await channels[channel.name].receive(Inbox().accept)
+
+    async def kill_each_send(self, channel: Channel, far_end: FarEnd, driver: Drive, folder: Path) -> int:
         """Kill the process at each step of a round of messages, and let another one go on: how many are unknown."""
-        kind, settings = opening
         unknown = 0
         async with self.talking(channel, far_end) as (_, message):
             pass
         for step in itertools.count(1):
             contents = [f"{step}-{number}" for number in range(1, MESSAGES + 1)]
             (place := folder / f"step-{step}").mkdir()
-            arguments = (DRIVER, place, kind, msgspec.json.encode(settings).decode(), message.chat)
-            first = await asyncio.to_thread(drive, *arguments, step, *contents)
+            first = await asyncio.to_thread(driver, place, message.chat, step, *contents)
             if first.returncode == 0:
                 break
             assert first.returncode == -9, first.stderr
-            again = await asyncio.to_thread(drive, *arguments, 0, *contents)
+            again = await asyncio.to_thread(driver, place, message.chat, 0, *contents)
             states = [line.rsplit(" ", 1) for line in again.stdout.splitlines()]
             assert [content for content, _ in states] == contents, f"killed at step {step}: {again.stderr}"
             arrived = [text for text in await far_end.arrived() if text in contents]

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import importlib
 import os
+import random
 import re
 import socket
 from asyncio.subprocess import PIPE
@@ -110,10 +111,17 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+def free_port() -> int:
+    """A port that the system gives to no connection meanwhile: those have higher numbers."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+
+
 @pytest.fixture
 async def program(clock: FakeClock) -> AsyncIterator[Program]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        program = Program(free.getsockname()[1], clock)
+    program = Program(free_port(), clock)
     app = web.Application()
     app.router.add_post("/replies", program.receive)
     runner = web.AppRunner(app, access_log=None)

@@ -1,0 +1,35 @@
+"""The page about delivery shows what `python -m scripts.channel_matrix` found: each fault, for channels that exist."""
+
+from importlib.metadata import distribution
+
+from scripts.channel_matrix import FAULTS, NOTHING, ONCE, PAGE, PLACE, UNKNOWN, table
+from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
+
+
+def matrix() -> list[list[str]]:
+    """The cells of the page's table."""
+    shown = PLACE.search(PAGE.read_text("utf-8"))
+    assert shown
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in shown[0].splitlines()]
+
+
+def test_faults_are_tests_of_the_suite() -> None:
+    assert [
+        test for tests in FAULTS.values() for test in tests if not hasattr(KilledChannelConformance, f"test_{test}")
+    ] == []
+
+
+def test_page_has_every_fault_for_channels_that_exist() -> None:
+    heading, _, *lines = matrix()
+    kinds = {entry.name for entry in distribution("denizen").entry_points if entry.group == "denizen.channels"}
+    assert {*heading[1:]} <= kinds
+    assert [fault for fault, *_ in lines] == [*FAULTS]
+    assert {cell for _, *cells in lines for cell in cells} <= {ONCE, UNKNOWN, NOTHING}
+
+
+def test_what_was_not_shown_is_a_dash() -> None:
+    found = {"pigeon": {"own_echo_is_dropped": ONCE, "lost_answer_is_reported": UNKNOWN}}
+    lines = dict(line.strip("| ").split(" | ") for line in table(found).splitlines()[2:])
+    assert lines["it returns the channel's own messages"] == ONCE
+    assert lines["the answer to a send is lost"] == UNKNOWN
+    assert lines["the token is rotated"] == NOTHING
