@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from tests import postgres, warm
+from tests.worlds.chat.delivery.channels.servers import synapse_server
 from tests.worlds.moo import djangomoo, evennia_server
 
 from denizen.config.settings import SandboxSettings
@@ -88,6 +89,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if factory and "PYTEST_XDIST_WORKER" not in os.environ:
         djangomoo.remove_started(factory.getbasetemp())
         evennia_server.remove_started(factory.getbasetemp())
+        synapse_server.remove_started(factory.getbasetemp())
         postgres.remove_begun(factory.getbasetemp())
 
 
@@ -126,6 +128,16 @@ def evennia(tmp_path_factory: pytest.TempPathFactory) -> Iterator[evennia_server
             yield server
     except djangomoo.NotInstallable as error:
         give_up(f"the Evennia server ({error})")
+
+
+@pytest.fixture
+def synapse(tmp_path_factory: pytest.TempPathFactory) -> synapse_server.Synapse:
+    """A Matrix home server, shared by all tests of the run."""
+    base = tmp_path_factory.getbasetemp()
+    try:
+        return synapse_server.running_server(base.parent if _IS_ONE_OF_MANY else base)
+    except djangomoo.NotInstallable as error:
+        give_up(f"the Synapse server ({error})")
 
 
 @pytest.fixture
