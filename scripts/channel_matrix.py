@@ -33,7 +33,7 @@ FAULTS = {
     "429 in the middle of a split reply": ["part_that_meets_a_flood_limit_waits"],
     "the final edit is refused": ["reply_is_sent_where_its_edit_is_refused"],
     "the answer to the final edit is lost": ["lost_answer_of_the_final_edit_is_harmless"],
-    "the answer to a send is lost": ["lost_answer_is_found_out", "lost_answer_is_reported"],
+    "the answer to a send is lost": ["lost_answer_is_found_out_or_reported"],
     "messages come while the connection is down": ["messages_arrive_after_a_reconnect"],
     "the connection breaks before a send": ["message_after_a_reconnect_is_sent_once"],
     "the token is rotated": ["rotated_token_is_reported_and_messages_wait"],

@@ -28,7 +28,7 @@ def test_page_has_every_fault_for_channels_that_exist() -> None:
 
 
 def test_what_was_not_shown_is_a_dash() -> None:
-    found = {"pigeon": {"own_echo_is_dropped": ONCE, "lost_answer_is_reported": UNKNOWN}}
+    found = {"pigeon": {"own_echo_is_dropped": ONCE, "lost_answer_is_found_out_or_reported": UNKNOWN}}
     lines = dict(line.strip("| ").split(" | ") for line in table(found).splitlines()[2:])
     assert lines["it returns the channel's own messages"] == ONCE
     assert lines["the answer to a send is lost"] == UNKNOWN

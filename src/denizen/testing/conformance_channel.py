@@ -36,6 +36,12 @@ MARKDOWN = "\n".join(
 _WORD = re.compile(r"line\d+x\d+")
 
 
+def needs(has: object, what: str) -> None:
+    """Skip the test of a channel that hasn't got this."""
+    if not has:
+        pytest.skip(f"the channel has no {what}")
+
+
 class FarEnd(Protocol):
     """The service at the other end of a channel; a subclass commands a fake one.
 
@@ -235,8 +241,7 @@ class ChannelConformance:
             assert await self.until_after(inbox, far_end) == []
 
     async def test_duplicate_with_a_new_id_is_the_same_otherwise(self, channel: Channel, far_end: FarEnd) -> None:
-        if not channel.limits.replays_with_new_ids:
-            pytest.skip("the service keeps its ids")
+        needs(channel.limits.replays_with_new_ids, "messages with new ids")
         async with self.talking(channel, far_end) as (inbox, message):
             await far_end.repeat(new_id=True)
             assert message.sent_at
@@ -262,8 +267,7 @@ class ChannelConformance:
             assert all(message.is_bot for message in await self.until_after(inbox, far_end))
 
     async def test_message_of_a_group_says_whether_it_is_addressed(self, channel: Channel, far_end: FarEnd) -> None:
-        if not channel.limits.groups:
-            pytest.skip("the channel has no groups")
+        needs(channel.limits.groups, "groups")
         async with self.receiving(channel) as inbox:
             await far_end.write_in_group("Lunch?", addressed=False)
             await far_end.write_in_group("Will it rain?", addressed=True)
@@ -278,8 +282,7 @@ class ChannelConformance:
         assert (aside.chat, aside.session_key) == (question.chat, question.session_key)
 
     async def test_thread_is_a_chat_of_its_own(self, channel: Channel, far_end: FarEnd) -> None:
-        if not channel.limits.threads:
-            pytest.skip("the channel has no threads")
+        needs(channel.limits.threads, "threads")
         async with self.talking(channel, far_end) as (inbox, home):
             await far_end.write("And here?", chat="thread")
             message = await self.next(inbox)
@@ -291,8 +294,7 @@ class ChannelConformance:
             assert not await far_end.arrived("home")
 
     async def test_received_file_is_private(self, channel: Channel, far_end: FarEnd) -> None:
-        if not channel.limits.media_in:
-            pytest.skip("the channel receives no files")
+        needs(channel.limits.media_in, "incoming files")
         async with self.receiving(channel) as inbox:
             await far_end.attach(100)
             message = await self.next(inbox)
@@ -300,8 +302,7 @@ class ChannelConformance:
         assert (path.stat().st_size, path.stat().st_mode & 0o077) == (100, 0)
 
     async def test_received_file_over_the_limit_is_reported(self, channel: Channel, far_end: FarEnd) -> None:
-        if not channel.limits.media_in:
-            pytest.skip("the channel receives no files")
+        needs(channel.limits.media_in, "incoming files")
         async with self.receiving(channel) as inbox:
             await far_end.attach(channel.limits.media_in + 1)
             message = await self.next(inbox)
@@ -352,15 +353,7 @@ class ChannelConformance:
         assert sent.state in {"sent", "later"}
         assert len(await far_end.arrived()) == (sent.state == "sent")
 
-    async def test_lost_answer_is_found_out(self, channel: Channel, far_end: FarEnd) -> None:
-        if not channel.limits.reconciles:
-            pytest.skip("the channel can't look")
-        async with self.talking(channel, far_end) as (_, message):
-            await self.send_without_answer(channel, far_end, self.reply(channel, message))
-
-    async def test_lost_answer_is_reported(self, channel: Channel, far_end: FarEnd) -> None:
-        if channel.limits.reconciles:
-            pytest.skip("the channel finds it out")
+    async def test_lost_answer_is_found_out_or_reported(self, channel: Channel, far_end: FarEnd) -> None:
         async with self.talking(channel, far_end) as (_, message):
             await self.send_without_answer(channel, far_end, self.reply(channel, message))
 
@@ -424,8 +417,7 @@ class ChannelConformance:
                 assert not await far_end.arrived()
 
     async def test_media_over_the_limit_are_refused(self, channel: Channel, far_end: FarEnd, tmp_path: Path) -> None:
-        if not channel.limits.media_out:
-            pytest.skip("the channel sends no files")
+        needs(channel.limits.media_out, "outgoing files")
         (small := tmp_path / "small.png").write_bytes(b"x" * 100)
         with (large := tmp_path / "large.png").open("wb") as file:
             file.truncate(channel.limits.media_out + 1)
@@ -436,8 +428,7 @@ class ChannelConformance:
             assert (await channel.send(replace(self.reply(channel, message), media=(str(small),)))).state == "sent"
 
     async def test_pressed_button_is_its_text(self, channel: Channel, far_end: FarEnd) -> None:
-        if not channel.limits.buttons:
-            pytest.skip("the channel has no buttons")
+        needs(channel.limits.buttons, "buttons")
         choices = (AnswerChoice("Allow", "yes k4"), AnswerChoice("Deny", "no k4"))
         async with self.talking(channel, far_end) as (inbox, message):
             question = replace(self.reply(channel, message, "Delete it?"), choices=choices)
@@ -451,8 +442,7 @@ class ChannelConformance:
 
     async def preview(self, channel: Channel, to: InboundMessage) -> OutboundMessage:
         """The reply to a message, part of which has been shown. Skips if the channel has no previews."""
-        if channel.limits.live == "none":
-            pytest.skip("the channel has no previews")
+        needs(channel.limits.live != "none", "previews")
         reply = self.reply(channel, to)
         draft = await self.show(channel, to, "", "Good …")
         draft = await self.show(channel, to, draft, "Good day …")
@@ -484,15 +474,13 @@ class ChannelConformance:
     async def test_lost_answer_of_the_final_edit_is_harmless(self, channel: Channel, far_end: FarEnd) -> None:
         async with self.talking(channel, far_end) as (_, message):
             reply = await self.preview(channel, message)
-            if not reply.edits:
-                pytest.skip("previews aren't edited")
+            needs(reply.edits, "previews that are edited")
             await self.send_without_answer(channel, far_end, reply)
 
     async def test_reply_is_sent_where_its_edit_is_refused(self, channel: Channel, far_end: FarEnd) -> None:
         async with self.talking(channel, far_end) as (_, message):
             reply = await self.preview(channel, message)
-            if not reply.edits:
-                pytest.skip("previews aren't edited")
+            needs(reply.edits, "previews that are edited")
             await far_end.refuse_edits()
             assert (await channel.send(reply)).state == "sent"
             arrived = await far_end.arrived()

@@ -8,7 +8,6 @@ import base64
 import binascii
 import hashlib
 import hmac
-from datetime import UTC, datetime
 
 import aiohttp
 import msgspec
@@ -97,17 +96,8 @@ class WebhookChannel:
                 key = SessionKey(received.chat, channel=self.name)
             except (msgspec.DecodeError, SessionError) as error:
                 return web.Response(status=400, text=str(error))
-            await accept(
-                InboundMessage(
-                    self.name,
-                    received.chat,
-                    received.sender,
-                    received.content,
-                    str(key),
-                    id=request.headers[_ID],
-                    sent_at=datetime.fromtimestamp(int(request.headers[_TIMESTAMP]), UTC),
-                )
-            )
+            message_id, chat = request.headers[_ID], received.chat
+            await accept(InboundMessage(self.name, chat, received.sender, received.content, str(key), id=message_id))
             return web.Response(status=204)
 
         app = web.Application()
