@@ -10,12 +10,13 @@ from ssl import SSLCertVerificationError
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers import irc
 from tests.worlds.chat.delivery.channels.servers.irc import IrcServer, Person
 
 from denizen.errors import ConfigError
-from denizen.ports import ChannelHome, ChannelRefused, OutboundMessage
-from denizen.testing import ChannelConformance, FakeClock, FarEnd
+from denizen.ports import ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
+from denizen.testing import FakeClock, FarEnd
 from denizen.testing.conformance_channel import Inbox
 from denizen.worlds.chat.delivery.channels.irc import KIND, IrcChannel, IrcSettings
 
@@ -40,10 +41,14 @@ def untagged(tmp_path_factory: pytest.TempPathFactory) -> Generator[IrcServer]:
         yield server
 
 
+def settings_of(server: IrcServer, **settings: object) -> IrcSettings:
+    common = {"server": "127.0.0.1", "port": server.port, "tls": False, "nick": NICK, "rooms": ("#club",)}
+    return msgspec.convert(common | settings, IrcSettings)
+
+
 def connected(server: IrcServer, folder: Path, **settings: object) -> IrcChannel:
     """A channel to the server, on which pauses take no time."""
-    common = {"server": "127.0.0.1", "port": server.port, "tls": False, "nick": NICK, "rooms": ("#club",)}
-    return IrcChannel(msgspec.convert(common | settings, IrcSettings), ChannelHome("irc", folder, FakeClock()))
+    return IrcChannel(settings_of(server, **settings), ChannelHome("irc", folder, FakeClock()))
 
 
 class People(FarEnd):
@@ -68,7 +73,7 @@ class People(FarEnd):
         await self.people["work"].say("OPER root secret", f"KILL {NICK} :dropped")
 
 
-class IrcConformance(ChannelConformance):
+class IrcConformance(KilledChannelConformance):
     @pytest.fixture
     def server(self) -> IrcServer:
         raise NotImplementedError
@@ -76,6 +81,10 @@ class IrcConformance(ChannelConformance):
     @pytest.fixture
     def channel(self, server: IrcServer, tmp_path: Path) -> IrcChannel:
         return connected(server, tmp_path)
+
+    @pytest.fixture
+    def opening(self, server: IrcServer) -> tuple[str, ChannelSettings]:
+        return f"{IrcSettings.__module__}:KIND", settings_of(server)
 
     @pytest.fixture
     async def far_end(self, server: IrcServer) -> AsyncGenerator[FarEnd]:
