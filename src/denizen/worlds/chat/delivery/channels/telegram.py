@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from denizen.config.files import write_private
-from denizen.config.home import private_folder
 from denizen.errors import ConfigError
 from denizen.ports import (
     Accept,
@@ -29,6 +27,7 @@ from denizen.ports import (
     Sent,
 )
 from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels.media import media_refusal, save_media
 
 if TYPE_CHECKING:
     from telegram import Bot, CallbackQuery, Chat, InlineKeyboardMarkup, Message, Update, User
@@ -44,7 +43,6 @@ _PHOTOS = {"image/jpeg", "image/png", "image/webp"}
 _MAX_PHOTO_BYTES = 10_000_000
 _MAX_BUTTON_BYTES = 64
 _DRAFT = "draft:"
-_UNSAFE_IN_NAME = re.compile(r"[^\w.-]")
 
 # A draft is for private chats alone, so the kind of preview is `edit`: the id of a draft is one that no message has.
 _LIMITS = ChannelLimits(
@@ -160,10 +158,7 @@ class TelegramChannel:
             raise
         data = await file.download_as_bytearray()
         name = getattr(attached, "file_name", None) or Path(file.file_path or "").name
-        path = self._home.folder / "media" / f"{file.file_unique_id}-{_UNSAFE_IN_NAME.sub('_', name)[-80:]}"
-        private_folder(path.parent)
-        write_private(path, bytes(data))
-        return (str(path),), ""
+        return (save_media(self._home, file.file_unique_id, name, bytes(data)),), ""
 
     async def _take_press(self, query: "CallbackQuery", accept: Accept) -> None:
         """Accept a pressed button as the words of the person who pressed it, and end its waiting sign."""
@@ -179,20 +174,10 @@ class TelegramChannel:
     # Sending
 
     async def send(self, message: OutboundMessage) -> Sent:
-        if unfit := self._unfit(message.media):
-            return Sent("failed", unfit)
+        if refusal := media_refusal(message, self.limits):
+            return Sent("failed", refusal)
         message = msgspec.structs.replace(message, content=message.content.encode(errors="replace").decode())
         return await _fate(self._deliver(message))
-
-    def _unfit(self, media: Sequence[str]) -> str:
-        """Why a file can't be sent; empty if all can."""
-        for path in media:
-            try:
-                if Path(path).stat().st_size > self.limits.media_out:
-                    return f"{path} is larger than {self.limits.media_out:,} bytes."
-            except OSError as error:
-                return f"{path} can't be read: {error.strerror}."
-        return ""
 
     async def _deliver(self, message: OutboundMessage) -> Sent:
         preview = "" if message.edits.startswith(_DRAFT) else message.edits

@@ -1,0 +1,408 @@
+"""Slack: an app of one workspace, by Socket Mode and the Web API (https://docs.slack.dev)."""
+
+import hashlib
+import html
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import aiohttp
+import msgspec
+
+from denizen.errors import ConfigError
+from denizen.ports import (
+    Accept,
+    ChannelHome,
+    ChannelKind,
+    ChannelLimits,
+    ChannelRefused,
+    ChannelSettings,
+    InboundMessage,
+    OutboundMessage,
+    RateLimited,
+    Sent,
+)
+from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels.media import media_refusal, save_media
+
+if TYPE_CHECKING:
+    from slack_sdk.web.async_client import AsyncWebClient
+
+_HEARTBEAT_S = 20.0
+_TIMEOUT_S = 120
+_CONNECT_RETRY_S = 5.0
+_FLOOD_RETRY_S = 30.0
+_TOKEN_RETRY_S = 60.0
+_MAX_PAGES = 5  # of 200 messages, to find one of ours in
+_MAX_REMEMBERED = 1000
+_SUBTYPES = {None, "bot_message", "file_share", "me_message", "message_changed", "thread_broadcast"}
+_BAD_TOKEN = {
+    "account_inactive",
+    "invalid_auth",
+    "not_allowed_token_type",
+    "not_authed",
+    "token_expired",
+    "token_revoked",
+}
+_UNCERTAIN = {"", "fatal_error", "internal_error", "request_timeout", "service_unavailable"}
+_STREAM = "stream:"
+_MARKUP = re.compile(r"<([@#!]?)([^>|]*)(?:\|([^>]*))?>")
+_TIMESTAMP = re.compile(r":(\d+\.\d+)")
+
+_LIMITS = ChannelLimits(
+    length=12_000,
+    markup="Markdown",
+    media_in=50_000_000,
+    media_out=50_000_000,
+    live="stream",
+    live_interval=1.5,
+    buttons=True,
+    threads=True,
+    groups=True,
+    reconciles=True,
+)
+
+
+class SlackSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Slack app."""
+
+    bot_token: Annotated[str, msgspec.Meta(pattern="^xoxb-")]
+    """The bot's token, from "OAuth & Permissions"."""
+    app_token: Annotated[str, msgspec.Meta(pattern="^xapp-")]
+    """The app-level token with the scope `connections:write`, from "Basic Information"."""
+    base_url: str = "https://slack.com/api/"
+    """The Web API."""
+
+
+class SlackChannel:
+    """A Slack app, its direct messages, channels and threads. A chat is `CHANNEL`, or `CHANNEL/TS` for a thread."""
+
+    limits = _LIMITS
+
+    def __init__(self, home: ChannelHome, settings: SlackSettings, web: "AsyncWebClient") -> None:
+        self.name = home.name
+        self._home = home
+        self._settings = settings
+        self._web = web
+        self._me: dict[str, str] = {}
+        self._recipients: dict[str, dict[str, str]] = {}  # of streams, by thread: who wrote last
+        self._streamed: dict[str, str] = {}  # the text that a stream has shown
+
+    # Receiving
+
+    async def receive(self, accept: Accept) -> None:
+        async with _refusals(f"[channels.{self.name}]"), aiohttp.ClientSession() as http:
+            me = await self._web.auth_test()
+            self._me = {name: str(me.get(name)) for name in ("user_id", "bot_id")}
+            while True:
+                opened = await self._web.apps_connections_open(app_token=self._settings.app_token)
+                async with http.ws_connect(str(opened["url"]), heartbeat=_HEARTBEAT_S, proxy=self._web.proxy) as socket:
+                    async for frame in socket:
+                        envelope = frame.json()
+                        if envelope["type"] == "disconnect":  # Slack refreshes a connection every few hours
+                            break
+                        if message := await self._read(envelope):
+                            await accept(message)
+                        if identifier := envelope.get("envelope_id"):
+                            await socket.send_json({"envelope_id": identifier})
+                    else:
+                        raise ConnectionResetError("Slack closed the connection.")
+
+    async def _read(self, envelope: dict[str, Any]) -> InboundMessage | None:
+        """The message of an envelope; None if it has none of a person or another bot."""
+        payload = envelope.get("payload") or {}
+        if envelope["type"] == "interactive" and payload.get("type") == "block_actions":
+            return self._read_press(payload)
+        event = payload.get("event") or {}
+        is_edit = event.get("subtype") == "message_changed"
+        message = event.get("message", {}) if is_edit else event
+        if event.get("type") not in {"app_mention", "message"} or event.get("subtype") not in _SUBTYPES:
+            return None
+        sender = message.get("user") or message.get("bot_id") or ""
+        if not sender or sender == self._me["user_id"] or message.get("bot_id") == self._me["bot_id"]:
+            return None
+        if is_edit and not (message.get("edited") and message["text"] != event["previous_message"].get("text")):
+            return None  # a link was unfolded, say
+        channel, at = event["channel"], message["ts"]
+        thread = message.get("thread_ts", "") if message.get("thread_ts") != at else ""
+        mention, text = f"<@{self._me['user_id']}>", message.get("text", "")
+        files, complaints = await self._files(message.get("files", ()))
+        heard = self._heard(
+            channel, thread, sender, "\n".join([_plain(text.removeprefix(mention)), *complaints]).strip()
+        )
+        self._remember(self._recipients, heard.chat, {"user": sender, "team": payload.get("team_id", "")})
+        return msgspec.structs.replace(
+            heard,
+            media=files,
+            id=f"{channel}:{at}:{message['edited']['ts']}" if is_edit else f"{channel}:{at}",
+            is_addressed=not heard.is_group or mention in text or message.get("parent_user_id") == self._me["user_id"],
+            is_bot="bot_id" in message,
+            edit_of=f"{channel}:{at}" if is_edit else "",
+            sent_at=datetime.fromtimestamp(float(message["edited"]["ts"] if is_edit else at), UTC),
+        )
+
+    def _read_press(self, payload: dict[str, Any]) -> InboundMessage | None:
+        place, [action, *_] = payload["container"], payload["actions"]
+        if not action.get("value"):
+            return None
+        thread = payload.get("message", {}).get("thread_ts", "")
+        heard = self._heard(place["channel_id"], thread, payload["user"]["id"], action["value"])
+        identifier = f"press:{place['channel_id']}:{place['message_ts']}:{heard.sender}:{action['action_ts']}"
+        return msgspec.structs.replace(heard, id=identifier)
+
+    def _heard(self, channel: str, thread: str, sender: str, content: str) -> InboundMessage:
+        is_group, chat = not channel.startswith("D"), f"{channel}/{thread}" if thread else channel
+        key = SessionKey(chat, kind="group" if is_group else "direct", channel=self.name)
+        return InboundMessage(self.name, chat, sender, content, str(key), thread=thread, is_group=is_group)
+
+    async def _files(self, files: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...], list[str]]:
+        """The files of a message, saved; and a sentence about each that can't be."""
+        saved = list[str]()
+        complaints = list[str]()
+        for file in files:
+            name, url = file.get("name") or file["id"], file.get("url_private_download") or file.get("url_private")
+            if not url or file.get("size", 0) > self.limits.media_in:
+                complaints.append(
+                    f"[The file {name} is larger than {self.limits.media_in:,} bytes, or not for this app.]"
+                )
+                continue
+            headers = {"Authorization": f"Bearer {self._settings.bot_token}"}
+            async with (
+                aiohttp.ClientSession(headers=headers, raise_for_status=True) as http,
+                http.get(url, proxy=self._web.proxy) as reply,
+            ):
+                if reply.content_type == "text/html" and file.get("mimetype") != "text/html":
+                    complaints.append(f"[Slack doesn't show the file {name}: the app needs the scope files:read.]")
+                    continue
+                saved.append(save_media(self._home, file["id"], name, await reply.read()))
+        return tuple(saved), complaints
+
+    def _remember(self, values: dict[str, Any], key: str, value: Any) -> None:
+        values.pop(key, None)
+        values[key] = value
+        if len(values) > _MAX_REMEMBERED:
+            values.pop(next(iter(values)))
+
+    # Sending
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        if refusal := media_refusal(message, self.limits):
+            return Sent("failed", refusal)
+        if self.limits.measure(message.content) > self.limits.length:  # plain, Slack would cut it
+            return Sent("failed", f"The text is longer than {self.limits.length:,} characters.")
+        message = msgspec.structs.replace(message, content=message.content.encode(errors="replace").decode())
+        return await _fate(self._deliver(message))
+
+    async def _deliver(self, message: OutboundMessage) -> Sent:
+        key = hashlib.sha256(message.id.encode(errors="replace")).hexdigest()[:32]
+        at, has_files = await self._find(message, key) if message.may_be_sent else ("", False)
+        if message.content and not at:
+            at = await self._put_text(message, key)
+        if not message.media or has_files:
+            return Sent(native_id=at)
+        # With its text out, the message can't be sent "later" any more: wait here for the files.
+        while (files := await _fate(self._put_files(message, key))).state == "later" and at:
+            await self._home.clock.sleep(files.retry_after)
+        return msgspec.structs.replace(files, native_id=at)
+
+    async def _find(self, message: OutboundMessage, key: str) -> tuple[str, bool]:
+        """The native id of the text if Slack has it, and whether it has the files."""
+        room, _, thread = message.chat.partition("/")
+        asked = _TIMESTAMP.search(message.in_reply_to) if message.in_reply_to.startswith(room) else None
+        look = {"channel": room, "oldest": asked[1] if asked else None, "limit": 200, "include_all_metadata": True}
+        replies, history = self._web.conversations_replies, self._web.conversations_history
+        at, has_files, pages = "", False, 0
+        async for page in await (replies(ts=thread, **look) if thread else history(**look)):
+            for each in page.get("messages") or ():
+                if each.get("metadata", {}).get("event_payload", {}).get("id") == key:
+                    at = each["ts"]
+                has_files = has_files or any(file["name"].startswith(key[:8]) for file in each.get("files", ()))
+            if (pages := pages + 1) == _MAX_PAGES:
+                break
+        return at, has_files
+
+    async def _put_text(self, message: OutboundMessage, key: str) -> str:
+        """Make the preview the message, or post one; its native id."""
+        room, _, thread = message.chat.partition("/")
+        metadata = {"event_type": "denizen_message", "event_payload": {"id": key}}
+        preview = message.edits.removeprefix(_STREAM)
+        if preview:
+            if message.edits.startswith(_STREAM):
+                await _unless_refused(self._web.chat_stopStream(channel=room, ts=preview))
+            update = _written(self._web.chat_update, message, channel=room, ts=preview, metadata=metadata)
+            if await _unless_refused(update):
+                return preview
+        place = {"channel": room, "thread_ts": thread or None, "metadata": metadata}
+        return (await _written(self._web.chat_postMessage, message, **place))["ts"]
+
+    async def _put_files(self, message: OutboundMessage, key: str) -> Sent:
+        room, _, thread = message.chat.partition("/")
+        uploads = [
+            {"file": path, "filename": f"{key[:8]}-{Path(path).name}", "title": Path(path).name}
+            for path in message.media
+        ]
+        await self._web.files_upload_v2(channel=room, thread_ts=thread or None, file_uploads=uploads)
+        return Sent()
+
+    async def show(self, chat: str, draft: str, text: str) -> str:
+        from slack_sdk.errors import SlackApiError
+
+        try:
+            return await self._show(chat, draft, text)
+        except SlackApiError as error:
+            if (fate := _outcome(error)).state == "later":
+                raise RateLimited(fate.reason) from error
+            raise
+
+    async def _show(self, chat: str, draft: str, text: str) -> str:
+        room, _, thread = chat.partition("/")
+        if draft.startswith(_STREAM) or (not draft and thread and chat in self._recipients):
+            text = text.rstrip("… ")  # Slack shows by itself that a stream goes on
+        if draft.startswith(_STREAM):
+            shown = self._streamed.get(draft, text)
+            if text.startswith(shown) and text != shown:
+                added = text[len(shown) :]
+                await self._web.chat_appendStream(channel=room, ts=draft.removeprefix(_STREAM), markdown_text=added)
+                self._remember(self._streamed, draft, text)
+            return draft
+        if draft:
+            await self._web.chat_update(channel=room, ts=draft, markdown_text=text)
+            return draft
+        if thread and (to := self._recipients.get(chat)):
+            recipient = {"recipient_user_id": to["user"], "recipient_team_id": to["team"]}
+            stream = self._web.chat_startStream(channel=room, thread_ts=thread, markdown_text=text, **recipient)
+            if started := await _unless_refused(stream):
+                self._remember(self._streamed, draft := _STREAM + started["ts"], text)
+                return draft
+            text += " …"
+        posted = await self._web.chat_postMessage(channel=room, thread_ts=thread or None, markdown_text=text)
+        return str(posted["ts"])
+
+
+async def _written(method: Callable[..., Awaitable[Any]], message: OutboundMessage, **place: Any) -> Any:
+    """Call a method of the Web API with a message's Markdown and buttons; with its plain text if Slack refuses that."""
+    body: dict[str, Any] = {"markdown_text": message.content}
+    if message.choices:
+        buttons = [
+            {
+                "type": "button",
+                "action_id": f"choice-{number}",
+                "text": {"type": "plain_text", "text": choice.label},
+                "value": choice.text,
+            }
+            for number, choice in enumerate(message.choices)
+        ]
+        blocks = [{"type": "markdown", "text": message.content}, {"type": "actions", "elements": buttons}]
+        body = {"blocks": blocks, "text": message.content[:1000]}
+    plain = html.escape(message.content, quote=False)
+    return await _unless_refused(method(**place, **body)) or await method(**place, text=plain)
+
+
+async def _unless_refused(call: Awaitable[Any]) -> Any:
+    """The answer of a call; None if Slack refuses what was asked, and did nothing."""
+    from slack_sdk.errors import SlackApiError
+
+    try:
+        return await call
+    except SlackApiError as error:
+        if _outcome(error).state != "failed":
+            raise
+        return None
+
+
+async def _fate(sending: Awaitable[Sent]) -> Sent:
+    """What became of a message, also if a request failed."""
+    from slack_sdk.errors import SlackClientError
+
+    try:
+        return await sending
+    except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
+        return _outcome(error)
+
+
+def _outcome(error: Exception) -> Sent:
+    """The fate of a message whose request ended like this."""
+    from slack_sdk.errors import SlackApiError
+
+    if isinstance(error, SlackApiError):
+        response, code = error.response, _code(error)
+        if getattr(response, "status_code", 0) == 429 or code == "ratelimited":
+            wait = float(getattr(response, "headers", {}).get("Retry-After", _FLOOD_RETRY_S))
+            return Sent("later", f"Slack takes more in {wait:g} s.", retry_after=wait)
+        if code in _BAD_TOKEN:
+            return Sent("later", f"Slack refuses the token: {code}.", retry_after=_TOKEN_RETRY_S)
+        if code not in _UNCERTAIN:
+            return Sent("failed", f"Slack refuses it: {code}.")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return Sent("later", f"Slack can't be reached: {error}", retry_after=_CONNECT_RETRY_S)
+    return Sent("unknown", f"Slack's answer was lost: {error}")
+
+
+def _code(error: Any) -> str:
+    data = getattr(error.response, "data", None)
+    return data.get("error", "") if isinstance(data, dict) else ""
+
+
+def _plain(text: str) -> str:
+    """A text as people see it: Slack writes links and names as `<url|label>` and `<@id>`."""
+
+    def shown(match: re.Match[str]) -> str:
+        sign, target, label = match[1], match[2], match[3]
+        if sign:
+            return label if label and label.startswith("@") else f"{'#' if sign == '#' else '@'}{label or target}"
+        return f"{label} ({target})" if label and label not in target else target
+
+    return html.unescape(_MARKUP.sub(shown, text)).strip()
+
+
+@asynccontextmanager
+async def _refusals(account: str) -> AsyncGenerator[None]:
+    """Raise ChannelRefused where Slack refuses a token."""
+    from slack_sdk.errors import SlackApiError
+
+    try:
+        yield
+    except SlackApiError as error:
+        if (code := _code(error)) not in _BAD_TOKEN:
+            raise
+        advice = "copy both tokens again from https://api.slack.com/apps"
+        raise ChannelRefused(f"Slack refuses a token of {account} ({code}): {advice}.") from error
+
+
+def _web(settings: SlackSettings) -> "AsyncWebClient":
+    from slack_sdk.web.async_client import AsyncWebClient
+
+    # Without the library's own retries: after a lost connection they would post a message twice.
+    return AsyncWebClient(settings.bot_token, settings.base_url, timeout=_TIMEOUT_S, retry_handlers=[])
+
+
+def _connect(settings: SlackSettings, home: ChannelHome) -> SlackChannel:
+    return SlackChannel(home, settings, _web(settings))
+
+
+async def _check(settings: SlackSettings) -> str:
+    web = _web(settings)
+    try:
+        async with _refusals("this app"):
+            me = await web.auth_test()
+            await web.apps_connections_open(app_token=settings.app_token)
+    except aiohttp.ClientError as error:
+        raise ConfigError(f"{settings.base_url} doesn't answer as Slack does: {error}.") from error
+    return f"@{me['user']} in {me['team']}"
+
+
+def _account(settings: SlackSettings) -> str:
+    return settings.app_token.split("-")[2]  # the id of the app
+
+
+KIND = ChannelKind(
+    SlackSettings,
+    _connect,
+    _check,
+    _account,
+    "Open https://api.slack.com/apps?new_app=1, create an app from the manifest in docs/channels/slack.md, install it, "
+    "and copy the bot's token and an app-level token with the scope connections:write.",
+)
