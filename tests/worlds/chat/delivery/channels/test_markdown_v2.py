@@ -28,7 +28,7 @@ _PIECES = [
     "| ",
     "|-|-|\n",
 ]
-_MORE = ["[a](b)", "![a](b)", "[", "](", ")", "<b>", "&lt;", "\\", "a", "b c", ".", "!", "é", "🙂", "---\n", "[x]: y"]
+_MORE = ["[a](b)", "![a](b)", "[", ")", "<b>", "&lt;", "\\", "a", "b c", ".", "!", "é", "🙂", "---\n", "[x]: y"]
 
 
 @given(st.lists(st.sampled_from(_PIECES + _MORE), max_size=30).map("".join) | st.text(max_size=60))
@@ -49,6 +49,7 @@ def test_markup_is_well_formed_and_keeps_the_words(text: str) -> None:
         ("3. x\n4. y", "3\\. x\n4\\. y"),
         ("> a\n>\n> ```\n> b\n> ```", ">a\n>`b`"),
         ("```python\nx = `1`\n```", "```python\nx = \\`1\\`\n```"),
+        ("~~~é x\ny\n~~~", "```\né x\ny\n```"),
         ("| a | b |\n|---|---|\n| 1 | 2 |", "```\n| a | b |\n|---|---|\n| 1 | 2 |\n```"),
     ],
 )

@@ -14,7 +14,7 @@ _PARSER = MarkdownIt("commonmark").enable(["strikethrough", "table"]).disable("r
 _SPECIAL = re.compile(r"[_*\[\]()~`>#+\-=|{}.!\\]")
 _SPECIAL_IN_CODE = re.compile(r"[`\\]")
 _SPECIAL_IN_URL = re.compile(r"[)\\]")
-_LANGUAGE = re.compile(r"[\w+#.-]*")
+_LANGUAGE = re.compile(r"[\w+#.-]*", re.ASCII)
 _MARKS = {"em": "_", "strong": "*", "s": "~"}
 
 
@@ -44,11 +44,14 @@ def _block(node: SyntaxTreeNode, source: str, *, is_quoted: bool = False, is_nes
             return "\n".join(f">{line}" for line in blocks(node, is_quoted=True).split("\n"))
         case "fence" | "code_block" | "table":
             first, last = node.map or (0, 0)
-            code = node.content or "\n".join(source.split("\n")[first:last])
-            code, language = _escaped(code.rstrip("\n"), _SPECIAL_IN_CODE), _LANGUAGE.match(node.info.strip())
+            code = "\n".join(source.split("\n")[first:last]) if node.type == "table" else node.content
+            language, _, rest = node.info.strip().partition(" ")
+            if not _LANGUAGE.fullmatch(language):
+                language, rest = "", node.info
+            code = _escaped((f"{rest}\n{code}" if rest else code).rstrip("\n"), _SPECIAL_IN_CODE)
             if is_quoted:  # a block of code can't be in a quotation
                 return "\n".join(f"`{line}`" if line.strip() else line for line in code.split("\n"))
-            return f"```{language[0] if language else ''}\n{code}\n```"
+            return f"```{language}\n{code}\n```"
         case "hr":
             return "———"
         case "html_block":
