@@ -1,0 +1,280 @@
+"""E-mail: one mailbox, read over IMAP as mail arrives; replies go out over SMTP, in their thread."""
+
+import asyncio
+import hashlib
+import logging
+import re
+from contextlib import suppress
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from email.utils import format_datetime, formataddr
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from denizen.config.files import read_file, write_private
+from denizen.config.home import private_folder
+from denizen.ports import (
+    Accept,
+    ChannelHome,
+    ChannelKind,
+    ChannelLimits,
+    InboundMessage,
+    OutboundMessage,
+    Sent,
+)
+from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels.email_message import (
+    addresses_in,
+    attachments_of,
+    ids_of,
+    is_authenticated,
+    is_automatic,
+    sender_of,
+    sent_at,
+    text_of,
+)
+from denizen.worlds.chat.delivery.channels.email_servers import (
+    EmailSettings,
+    MailboxPosition,
+    check_servers,
+    in_mailbox,
+    next_arrival,
+    smtp_client,
+)
+
+if TYPE_CHECKING:
+    from aioimaplib import IMAP4
+
+MAX_MEDIA_BYTES = 10_000_000
+LATER_S = 60.0
+LOOKS, LOOK_INTERVAL_S = 6, 10.0
+"""How often a mailbox is searched for a mail that may have been sent, and the seconds between."""
+_MAX_STATE_BYTES = 100_000
+_OWN_MAIN = "denizen.main."
+"""How the message ids of our mails to an address, outside any thread, begin: answers to them aren't a thread either."""
+_UID = re.compile(rb"\bUID (\d+)")
+_UNSAFE = re.compile(r"[^\w.-]+")
+_log = logging.getLogger(__name__)
+
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+class _Thread(msgspec.Struct, frozen=True):
+    """What a reply in a thread needs: its subject, and the ids of its mails so far."""
+
+    subject: str = "Your message"
+    ids: list[str] = []
+
+
+class EmailChannel:
+    """The channel. Every thread with a person is a chat, `ADDRESS/ID`, and so is the address alone."""
+
+    limits = ChannelLimits(
+        markup="html", media_in=MAX_MEDIA_BYTES, media_out=MAX_MEDIA_BYTES, threads=True, groups=True, reconciles=True
+    )
+
+    def __init__(self, settings: EmailSettings, home: ChannelHome) -> None:
+        self.name = home.name
+        self._settings = settings
+        self._address = settings.address.lower()
+        self._media, self._threads = home.folder / "media", home.folder / "threads"
+        for folder in (home.folder, self._media, self._threads):
+            private_folder(folder)
+        self._clock = home.clock
+        self.position = home.folder / "position.json"
+
+    # Receiving
+
+    async def receive(self, accept: Accept) -> None:
+        async def read(client: "IMAP4", now: MailboxPosition) -> None:
+            position = self._first_position(now)
+            while True:
+                found = await client.uid("fetch", f"{position.uid + 1}:*", "(UID RFC822.SIZE)")
+                uids = sorted(int(match[1]) for line in found.lines if (match := _UID.search(bytes(line))))
+                for uid in uids:
+                    if uid <= position.uid:  # `*` is the last mail, even if that is an old one
+                        continue
+                    if message := await self._message(client, uid):
+                        await accept(message)
+                    position = MailboxPosition(position.validity, uid)
+                    write_private(self.position, msgspec.json.encode(position))
+                await next_arrival(client)
+
+        await in_mailbox(self._settings, read)
+
+    def _first_position(self, now: MailboxPosition) -> MailboxPosition:
+        """Where reading goes on: after the last mail accepted; the first time, after those that are there."""
+        kept = _read(self.position, MailboxPosition)
+        if kept and kept.validity == now.validity:
+            return kept
+        if kept:
+            _log.warning("Mailbox %s was made anew; mail that is in it already isn't answered.", self._settings.mailbox)
+        write_private(self.position, msgspec.json.encode(now))
+        return now
+
+    async def _message(self, client: "IMAP4", uid: int) -> InboundMessage | None:
+        """The message of a mail; None for one that isn't answered."""
+        fetched = await client.uid("fetch", str(uid), "(UID RFC822.SIZE BODY.PEEK[])")
+        data = next((bytes(line) for line in fetched.lines if isinstance(line, bytearray)), None)
+        if data is None:
+            return None  # deleted meanwhile
+        mail = message_from_bytes(data, policy=policy.default)
+        sender = sender_of(mail)
+        if not sender or sender == self._address or is_automatic(mail):
+            return None
+        authserv = self._settings.authserv
+        if authserv != "none" and not is_authenticated(mail, authserv):
+            _log.warning(
+                "%s: a mail from %s isn't answered: %s doesn't say that it is genuine (channels.%s.authserv)",
+                *(self.name, sender, authserv, self.name),
+            )
+            return None
+        own = (ids_of(mail, "Message-ID") or [f"<{uid}@{self._address}>"])[0]
+        root = [*ids_of(mail, "References"), *ids_of(mail, "In-Reply-To"), own][0]
+        thread = "" if root.startswith(f"<{_OWN_MAIN}") else root
+        chat = f"{sender}/{thread}" if thread else sender
+        subject, text, media = str(mail.get("Subject", "")).strip(), await text_of(mail), list[str]()
+        if root == own and subject:
+            text = f"{subject}\n\n{text}"
+        for number, (name, content) in enumerate(attachments_of(mail)):
+            if len(content) > MAX_MEDIA_BYTES:
+                text += f"\n[{name} has {len(content):,} bytes, more than {MAX_MEDIA_BYTES:,}: it was left out]"
+                continue
+            path = self._media / f"{uid}-{number}-{_UNSAFE.sub('_', name)[-80:]}"
+            await asyncio.to_thread(write_private, path, content)
+            media.append(str(path))
+        self._remember(chat, subject, own)
+        return InboundMessage(
+            self.name,
+            chat,
+            sender,
+            text,
+            str(SessionKey(chat, channel=self.name)),
+            media=tuple(media),
+            id=f"{sender} {own}",
+            thread=thread,
+            is_group=len({*addresses_in(mail, "To", "Cc")} - {self._address}) > 0,
+            is_addressed=self._address in addresses_in(mail, "To"),
+            sent_at=sent_at(mail),
+        )
+
+    # Sending
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        try:
+            if sum(Path(path).stat().st_size for path in message.media) > MAX_MEDIA_BYTES:
+                return Sent("failed", f"A mail takes {MAX_MEDIA_BYTES:,} bytes of attachments, and these have more.")
+            mail = await asyncio.to_thread(self._mail, message)
+        except OSError as error:
+            return Sent("failed", f"An attachment can't be read: {error}")
+        own = str(mail["Message-ID"])
+        if message.may_be_sent and await self._is_sent(own):
+            return Sent(native_id=own)
+        sent = await self._submit(mail)
+        if sent.state == "sent":
+            self._remember(message.chat, str(mail["Subject"]), own)
+        return sent
+
+    def _mail(self, message: OutboundMessage) -> EmailMessage:
+        """The mail. Raises OSError for an attachment."""
+        from markdown_it import MarkdownIt
+
+        address, _, root = message.chat.partition("/")
+        thread = _read(self._thread_file(message.chat), _Thread) or _Thread(ids=[root] if root else [])
+        mail = EmailMessage(policy=policy.SMTP)
+        mail["From"] = formataddr((self._settings.display_name, self._settings.address))
+        mail["To"] = address
+        is_reply = bool(thread.ids) and (root or message.in_reply_to)
+        subject = (
+            thread.subject if is_reply else message.content.strip().partition("\n")[0].strip("#* ")[:80] or "Hello"
+        )
+        mail["Subject"] = f"Re: {subject}" if is_reply and not subject.lower().startswith("re:") else subject
+        mail["Date"] = format_datetime(self._clock.now())
+        domain = self._address.rpartition("@")[2]
+        digest = hashlib.sha256(message.id.encode(errors="replace")).hexdigest()[:32]
+        mail["Message-ID"] = f"<{'' if root else _OWN_MAIN}{digest}@{domain}>"
+        if is_reply:
+            mail["In-Reply-To"] = thread.ids[-1]
+            mail["References"] = " ".join(dict.fromkeys((root or thread.ids[0], *thread.ids[-10:])))
+        mail["Auto-Submitted"] = "auto-replied" if is_reply else "auto-generated"
+        mail.set_content(message.content)
+        mail.add_alternative(MarkdownIt("commonmark", {"html": False}).enable("table").render(message.content), "html")
+        for path in map(Path, message.media):
+            data = path.read_bytes()
+            mail.add_attachment(data, maintype="application", subtype="octet-stream", filename=path.name)
+        return mail
+
+    async def _submit(self, mail: EmailMessage) -> Sent:
+        """Hand the mail to the server, and a copy for the own mailbox: by that it is found if the answer is lost."""
+        from aiosmtplib import SMTPAuthenticationError, SMTPException, SMTPResponseException
+
+        client, own = smtp_client(self._settings), str(mail["Message-ID"])
+        is_handed_over = False
+        try:
+            async with client:
+                await client.mail(self._settings.address)
+                await client.rcpt(str(mail["To"]))
+                await client.rcpt(self._settings.address)
+                is_handed_over = True
+                await client.data(mail.as_bytes())
+                with suppress(SMTPException, OSError):  # it was sent
+                    await client.quit()
+                return Sent(native_id=own)
+        except SMTPAuthenticationError as error:
+            return Sent("later", f"{self._settings.smtp} refuses the password: {error.message}", retry_after=LATER_S)
+        except SMTPResponseException as error:
+            state = "later" if 400 <= error.code < 500 else "failed"
+            return Sent(state, f"{error.code} {error.message}", retry_after=LATER_S)
+        except (SMTPException, OSError) as error:
+            state = "unknown" if is_handed_over else "later"
+            return Sent(state, f"{self._settings.smtp}: {error}", retry_after=LATER_S)
+
+    async def _is_sent(self, message_id: str) -> bool:
+        """Whether a mail is in the own mailbox, within a minute. Raises what ends a connection."""
+
+        async def look(client: "IMAP4", _last: MailboxPosition) -> bool:
+            for _ in range(LOOKS):
+                found = await client.uid_search(f'HEADER Message-ID "{message_id}"', charset=None)
+                if found.lines and bytes(found.lines[0]).split():
+                    return True
+                await self._clock.sleep(LOOK_INTERVAL_S)
+            return False
+
+        return await in_mailbox(self._settings, look)
+
+    # Threads
+
+    def _thread_file(self, chat: str) -> Path:
+        return self._threads / f"{hashlib.sha256(chat.encode()).hexdigest()[:32]}.json"
+
+    def _remember(self, chat: str, subject: str, message_id: str) -> None:
+        """Keep what the next mail of a chat needs."""
+        known = _read(self._thread_file(chat), _Thread) or _Thread(subject or _Thread().subject)
+        ids = [*(each for each in known.ids if each != message_id), message_id]
+        write_private(self._thread_file(chat), msgspec.json.encode(_Thread(known.subject, ids[-20:])), sync=False)
+
+
+def _read(path: Path, kind: type[_Struct]) -> _Struct | None:
+    """A file of the channel's; None if it is missing or damaged."""
+    try:
+        return msgspec.json.decode(read_file(path, _MAX_STATE_BYTES) or b"", type=kind)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _account(settings: EmailSettings) -> str:
+    return f"{settings.address.lower()} {settings.imap}"
+
+
+KIND = ChannelKind(
+    EmailSettings,
+    EmailChannel,
+    check_servers,
+    _account,
+    "Make a mailbox for the agent alone, with IMAP and SMTP. If its provider asks for an application's password, make "
+    "one there. Then send it a mail, open the mail's source, and copy the first word of the topmost "
+    "Authentication-Results header into authserv.",
+)
