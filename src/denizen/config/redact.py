@@ -214,7 +214,9 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
                 found[f"channels.{channel}.{dotted(key)}"] = value
     for world in config.__struct_fields__[len(Config.__struct_fields__) :]:
         for name, value in msgspec.structs.asdict(getattr(config, world)).items():
-            if isinstance(value, str) and "://" in value:
+            if isinstance(value, list):  # of addresses whose keys may be in any place
+                found |= {f"{world}.{name}[{at}]": each for at, each in enumerate(value) if "://" in str(each)}
+            elif isinstance(value, str) and "://" in value:
                 found |= _of_address(f"{world}.{name}", value)
             elif isinstance(value, str) and is_secret(name, value):
                 found[f"{world}.{name}"] = value

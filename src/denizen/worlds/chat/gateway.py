@@ -10,12 +10,14 @@ from typing import Any
 from denizen.config.home import places
 from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
-from denizen.ports import Answer, Channel
+from denizen.ports import Answer, Channel, ChannelRefused, InboundMessage
 from denizen.runtime.clock import BackOff, wait_until
 from denizen.sessions.retention import prune
 from denizen.sessions.spend import Sums
 from denizen.sessions.spend_file import SpendFile
 from denizen.trusted.session_files import SessionFiles
+from denizen.worlds.chat.delivery.alarms import Alarms
+from denizen.worlds.chat.delivery.channel_states import ChannelStates
 from denizen.worlds.chat.delivery.last_chat import LastChatFile
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.delivery.previews import Previews
@@ -63,6 +65,9 @@ class Gateway:
         self.listeners = Listeners(side, self.database, self.metrics, clock)
         self.home, _ = places(agent.config)
         self.previews = Previews(outbox, self.listeners, clock)
+        alarms = Alarms([settings.owner] if settings.owner else [], settings.alarms, outbox, clock)
+        self.channels = ChannelStates(self.home / "channels.json", outbox.channels, clock, alarms.send)
+        outbox.alarm = alarms.send
         self._sums = sums or SpendFile(self.home / "spend.db")
         self.last_chat = LastChatFile(self.home, clock)
         self.runner = TurnRunner(agent, outbox, self.listeners, self.metrics)
@@ -96,7 +101,16 @@ class Gateway:
         receiving = [partial(self._receive, channel) for channel in self.outbox.channels.values()]
         timers = [self.cron.run, heartbeat.run, self._prune_daily]
         hearing = self.listeners.hear_workers()
-        await self._serve(stop, self.outbox.run, self.last_chat.run, self.previews.run, *timers, *hearing, *receiving)
+        await self._serve(
+            stop,
+            self.outbox.run,
+            self.last_chat.run,
+            self.previews.run,
+            self.channels.run,
+            *timers,
+            *hearing,
+            *receiving,
+        )
 
     async def work(self, stop: asyncio.Event) -> None:
         """Run turns as a worker until `stop` is set; everything else is the gateway's."""
@@ -133,13 +147,22 @@ class Gateway:
         clock, failures = self.agent.record.clock, 0
         while True:
             began = clock.monotonic()
+            self.channels.begin(channel.name)
             try:
-                return await channel.receive(self.accept)
+                await channel.receive(partial(self._accept_from, channel.name))
+                raise ConnectionResetError("The connection ended.")
             except Exception as error:  # noqa: BLE001 (the boundary to a channel: the others go on)
                 failures = 1 if clock.monotonic() - began > _RECEIVE_RETRIES.max_s else failures + 1
                 delay = _RECEIVE_RETRIES.after(failures)
-                _log.error("Channel %s receives again in %g s: %s", channel.name, delay, self.runner.explain(error))
+                why = self.runner.explain(error)
+                _log.error("Channel %s receives again in %g s: %s", channel.name, delay, why)
+                await self.channels.fail(channel.name, why, is_refused=isinstance(error, ChannelRefused))
             await clock.sleep(delay)
+
+    async def _accept_from(self, channel: str, message: InboundMessage) -> bool:
+        accepted = await self.accept(message)
+        self.channels.hear(channel)
+        return accepted
 
     async def _prune_daily(self) -> None:
         """Once a day, remove messages that have been over for `keep_days`, and what `[retention]` no longer keeps."""

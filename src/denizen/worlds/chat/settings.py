@@ -50,6 +50,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Average requests a second; bursts may have ten times as many."""
     owner: Annotated[str, msgspec.Meta(pattern="^([^:]+:.+)?$", examples=["http:ann"])] = ""
     """The chat that gets a turn's questions, `"channel:chat"`; empty: the turn's own chat."""
+    alarms: list[str] = []
+    """Also notified when a channel stays down: URLs of [apprise](https://github.com/caronc/apprise), such as
+    `"ntfy://topic"`, best as references: `"${ALARM_URL}"`."""
     database: Annotated[str, msgspec.Meta(pattern="^(postgres(ql)?://.+)?$", examples=["postgresql://host/name"])] = ""
     """The PostgreSQL database that the gateway shares with any number of `denizen worker`; empty: files in the home."""
     pooler: Annotated[

@@ -31,7 +31,7 @@ class Outbox:
     A message is sent in parts, as its channel's limits say, and each is marked before the channel gets it. The one that
     was on its way when the process died is given to the channel again as one that `may_be_sent`. One that the channel
     takes later keeps its place, and fails after `keep_days`. `sends` counts the channels' answers.
-    `settle_preview` ends the preview of the message that a reply answers.
+    `settle_preview` ends the preview of the message that a reply answers; `alarm` gets a channel and what is wrong.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Outbox:
         self.database = database
         self.channels = channels
         self.sends = Counter[str]()
+        self.alarm: Callable[[str, str], Awaitable[None]] = _no_alarm
         self.settle_preview: Callable[[OutboundMessage], Awaitable[None]] = _no_preview
         self._clock = clock
         self._keep_s = keep_days * _DAY_S
@@ -168,6 +169,8 @@ class Outbox:
                 now = self._clock.now().timestamp()
                 since = row.waits_since or now
                 if now - since >= self._keep_s:
+                    text = f"A message to {part.channel}:{part.chat} waited too long, and is given up. {sent.reason}"
+                    await self.alarm(part.channel, text)
                     return row, Sent("unknown" if may_be_sent else "failed", f"It waited too long. {sent.reason}")
                 row = await self._save(row._replace(state="sending" if may_be_sent else "pending", waits_since=since))
                 await self._clock.sleep(max(sent.retry_after, MIN_WAIT_S))
@@ -199,4 +202,8 @@ class Outbox:
 
 
 async def _no_preview(_: OutboundMessage) -> None:
+    pass
+
+
+async def _no_alarm(channel: str, text: str) -> None:
     pass

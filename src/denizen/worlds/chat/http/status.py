@@ -7,6 +7,7 @@ import msgspec
 from aiohttp import web
 
 from denizen.text.plural import counted
+from denizen.worlds.chat.delivery.channel_states import ChannelState
 from denizen.worlds.chat.events.metrics import labelled
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.access import ACCESS
@@ -51,6 +52,7 @@ class Status(msgspec.Struct, frozen=True):
     last_channel: str = ""
     last_chat: str = ""
     unconfirmed: list[UnconfirmedMessage] = []
+    channels: Mapping[str, ChannelState] = {}
 
     def lines(self) -> Iterator[str]:
         """The status in words."""
@@ -61,6 +63,8 @@ class Status(msgspec.Struct, frozen=True):
         yield f"inbox: {_by_state(self.inbox)}"
         yield f"outbox: {_by_state(self.outbox)}"
         yield f"last chat: {self.last_channel} {self.last_chat}" if self.last_channel else "last chat: none"
+        for name, state in self.channels.items():
+            yield f"channel {name}: {state.line()}"
         for each in self.unconfirmed:
             yield f"unconfirmed: {each.id} to {each.channel} {each.chat}: {each.reason}"
 
@@ -80,6 +84,7 @@ async def status_of(gateway: Gateway) -> Status:
         outbox=counts["outbox"],
         last_channel=last.last_channel,
         last_chat=last.last_chat,
+        channels=gateway.channels.now,
         unconfirmed=[
             UnconfirmedMessage(row.message.channel, row.message.chat, row.message.id, row.reason) for row in unknown
         ],

@@ -1,0 +1,52 @@
+"""Alarms: messages to the owner about a channel, on other ways than that channel."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from denizen.config.extras import how_to_install
+from denizen.errors import DenizenError
+from denizen.ports import OutboundMessage
+from denizen.runtime.clock import Clock
+from denizen.worlds.chat.delivery.outbox import Outbox
+
+_log = logging.getLogger(__name__)
+
+
+class Alarms:
+    """Sends alarms to the owner's chats (`"channel:chat"`) and to targets of apprise, as URLs."""
+
+    def __init__(self, owners: Sequence[str], targets: Sequence[str], outbox: Outbox, clock: Clock) -> None:
+        self._owners = owners
+        self._targets = targets
+        self._outbox = outbox
+        self._clock = clock
+
+    async def send(self, channel: str, text: str) -> None:
+        """Send an alarm about a channel, but not through it."""
+        _log.error("%s", text)
+        at = f"{self._clock.now():%Y-%m-%dT%H:%M:%SZ}"
+        for owner in self._owners:
+            name, _, chat = owner.partition(":")
+            if name != channel:
+                try:
+                    await self._outbox.put(OutboundMessage(name, chat, text, id=f"alarm:{channel}:{at}:{chat}"))
+                except DenizenError as error:
+                    _log.error("The alarm didn't go to %s: %s", owner, error)
+        if self._targets:
+            try:
+                await asyncio.to_thread(self._notify, text)  # apprise takes seconds to load
+            except Exception as error:  # noqa: BLE001 (the boundary to apprise: the gateway goes on)
+                _log.error("The targets of gateway.alarms weren't notified: %r", error)
+
+    def _notify(self, text: str) -> None:
+        try:
+            from apprise import Apprise
+        except ModuleNotFoundError:
+            _log.error("gateway.alarms needs packages that aren't installed: %s", how_to_install("apprise"))
+            return
+        service = Apprise()
+        if not service.add([*self._targets]):
+            _log.error("gateway.alarms has a URL that apprise doesn't know.")
+        if not service.notify(body=text, title="Denizen"):
+            _log.error("Not every target of gateway.alarms took the alarm.")

@@ -1,0 +1,124 @@
+"""How each channel is: connected or failing, its last message and its last error; kept in the home."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from denizen.config.files import write_private
+from denizen.errors import ConfigError
+from denizen.runtime.clock import Clock
+
+HEALTHY_AFTER_S = 60.0
+"""A channel that receives for so long after a failure counts as connected again."""
+ALARM_AFTER_S = 300.0
+"""The owner is alarmed once a channel has failed for so long."""
+_WRITE_INTERVAL_S = 5.0
+_log = logging.getLogger(__name__)
+
+
+class ChannelState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a channel is; the times are aware."""
+
+    connected: bool = False
+    last_message: datetime | None = None
+    last_error: str = ""
+    last_error_at: datetime | None = None
+
+    def line(self, *, is_running: bool = True) -> str:
+        """The state in words; of a gateway that isn't running, it is the last one."""
+        words = ["connected" if self.connected else "not connected" if is_running else "the gateway isn't running"]
+        words.append(f"last message {_minute(self.last_message)}" if self.last_message else "no message yet")
+        if self.last_error and self.last_error_at:
+            words.append(f"last error {_minute(self.last_error_at)}: {self.last_error}")
+        return "; ".join(words)
+
+
+class ChannelStates:
+    """The states of a gateway's channels. One that stays down, or is refused, raises an alarm, once."""
+
+    def __init__(
+        self, path: Path, names: Iterable[str], clock: Clock, alarm: Callable[[str, str], Awaitable[None]]
+    ) -> None:
+        known = read_states(path)
+        self._path = path
+        self._clock = clock
+        self._alarm = alarm
+        self._states = {name: known.get(name, ChannelState()) for name in names}
+        self._receives_since: dict[str, float] = {}
+        self._fails_since: dict[str, float] = {}
+        self._alarmed: set[str] = set()
+        self._changed = asyncio.Event()
+
+    @property
+    def now(self) -> dict[str, ChannelState]:
+        """The states, by name."""
+        return {name: replace(state, connected=self._is_connected(name)) for name, state in self._states.items()}
+
+    def begin(self, name: str) -> None:
+        """Note that a channel begins to receive."""
+        self._receives_since[name] = self._clock.monotonic()
+        self._changed.set()
+
+    def hear(self, name: str) -> None:
+        """Note that a channel has brought a message."""
+        self._recover(name)
+        self._states[name] = replace(self._states[name], last_message=self._clock.now())
+        self._changed.set()
+
+    async def fail(self, name: str, error: str, *, is_refused: bool) -> None:
+        """Note that a channel's connection ended, or that its service refuses the account."""
+        now = self._clock.monotonic()
+        if self._is_connected(name):
+            self._recover(name)
+        self._receives_since.pop(name, None)
+        since = self._fails_since.setdefault(name, now)
+        self._states[name] = replace(self._states[name], last_error=error, last_error_at=self._clock.now())
+        self._changed.set()
+        if name not in self._alarmed and (is_refused or now - since >= ALARM_AFTER_S):
+            self._alarmed.add(name)
+            what = "is refused by its service" if is_refused else "can't be reached"
+            await self._alarm(name, f"Channel {name} {what}; its messages wait. {error}")
+
+    async def run(self) -> None:
+        """Write the states soon after they change, until cancelled."""
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                self._write(self.now)
+                await self._clock.sleep(_WRITE_INTERVAL_S)
+        finally:
+            self._write(self._states)
+
+    def _is_connected(self, name: str) -> bool:
+        since = self._receives_since.get(name)
+        if since is None:
+            return False
+        return name not in self._fails_since or self._clock.monotonic() - since >= HEALTHY_AFTER_S
+
+    def _recover(self, name: str) -> None:
+        self._fails_since.pop(name, None)
+        self._alarmed.discard(name)
+
+    def _write(self, states: dict[str, ChannelState]) -> None:
+        try:
+            write_private(self._path, msgspec.json.format(msgspec.json.encode(states)), sync=False)
+        except ConfigError as error:  # no reason to refuse messages
+            _log.warning("Can't write the states of the channels: %s", error)
+
+
+def read_states(path: Path) -> dict[str, ChannelState]:
+    """The states that were written, by the names of channels; empty if the file is missing or damaged."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, ChannelState])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def _minute(time: datetime) -> str:
+    return f"{time.astimezone():%Y-%m-%d %H:%M}"
