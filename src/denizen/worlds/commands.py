@@ -33,19 +33,14 @@ def unknown_command(name: str, names: Iterable[str]) -> str:
     return f"Unknown command: /{name}. {others}; //{name} sends it to the agent."
 
 
-def usage_of(entries: Sequence[AnyEntry]) -> tuple[int, Usage, int]:
-    """A session's number of turns, their usage, and the tokens of its context in the last call."""
+def usage_text(entries: Sequence[AnyEntry], window: int, estimate: int = 0) -> str:
+    """A session's usage in a line, with the model's window; the context is the `estimate` if the model reports none."""
     turns = [entry for entry in entries if isinstance(entry, EndEntry)]
     total = Usage()
     for entry in turns:
         total = total.plus(entry.usage)
-    return len(turns), total, turns[-1].last_call_usage.context if turns else 0
-
-
-def usage_text(entries: Sequence[AnyEntry], window: int, estimate: int = 0) -> str:
-    """A session's usage in a line, with the model's window; the context is the `estimate` if the model reports none."""
-    turns, total, context = usage_of(entries)
+    context = turns[-1].last_call_usage.context if turns else 0
     size = f"{context:,}" if context or not estimate else f"about {estimate:,}"
     answers = [entry.message for entry in entries if isinstance(entry, AssistantEntry)]
-    parts = [counted(turns, "turn"), *usage_parts(total, answers), f"context {size} of {window:,} tokens"]
+    parts = [counted(len(turns), "turn"), *usage_parts(total, answers), f"context {size} of {window:,} tokens"]
     return " · ".join(parts)

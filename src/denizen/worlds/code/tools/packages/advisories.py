@@ -16,6 +16,8 @@ MAX_SUMMARY_CHARS = 160
 MAX_ID_CHARS = 60  # also of a version
 _SEVERITIES = {"CRITICAL": 4, "HIGH": 3, "MODERATE": 2, "MEDIUM": 2, "LOW": 1}
 
+_EVENTS = {"introduced", "fixed", "limit", "last_affected"}
+
 Record = dict[str, Any]
 
 
@@ -122,23 +124,18 @@ def _ranges(affected: Record) -> list[list[Record]]:
 
 
 def _concerns(affected: Record, ecosystem: Ecosystem, version: str) -> bool:
-    """Whether a version is named, or inside a range: introduced, and neither fixed nor past the last affected one."""
+    """Whether a version is named, or inside a range: the last event up to it is that it was introduced."""
     if {version, version.removeprefix("v")}.intersection(words(affected.get("versions"))):
         return True
     now = parse_version(ecosystem, version)
     for events in _ranges(affected) if now is not None else ():
-        inside = False
-        changes: list[tuple[bool, Any, str]] = []  # 0 comes first
+        passed: list[tuple[bool, Any, bool]] = []  # 0 comes first; at one version what ends comes before what begins
         for kind, value in (next(iter(event.items()), ("", "")) for event in events):
             at = parse_version(ecosystem, text(value))
-            if at is not None:
-                changes.append((value != "0", at, kind))
-        # at one version what ends comes before what begins
-        for from_number, at, kind in sorted(changes, key=lambda change: (*change[:2], change[2] == "introduced")):
-            if kind == "introduced" and (not from_number or at <= now):
-                inside = True
-            elif (kind in {"fixed", "limit"} and at <= now) or (kind == "last_affected" and at < now):
-                inside = False
-        if inside:
+            if kind not in _EVENTS or at is None:
+                continue
+            if value == "0" or at < now or (at == now and kind != "last_affected"):
+                passed.append((value != "0", at, kind == "introduced"))
+        if passed and max(passed)[2]:
             return True
     return False
