@@ -14,6 +14,7 @@ from denizen.config.check import check, convert, fields
 from denizen.config.env import fill_in, read_dotenv, references
 from denizen.config.files import as_text, read_settings
 from denizen.config.home import expand, find_home, located, places
+from denizen.config.people import Person
 from denizen.config.settings import Config
 from denizen.config.toml import KeyPath, SettingsFile, dotted, parse, strings
 from denizen.config.trust import decided, project_files
@@ -28,6 +29,7 @@ _HOME_ONLY: tuple[tuple[str, ...], ...] = (
     ("mcp",),
     ("gateway",),
     ("channels",),
+    ("people",),
     ("agent", "workspace_dir"),
     ("agent", "restrict_to_workspace"),
     ("agent", "driver"),
@@ -234,6 +236,11 @@ class _Reader:
                 user_zone(typed)
             except ConfigError as error:
                 raise ConfigError(f"{file.locate(('agent', 'timezone'))}: {error}") from error
+        for name, table in typed.people.items():
+            try:
+                Person.of(name, table)
+            except ConfigError as error:
+                raise ConfigError(f"{file.locate(('people', name))}: {error}") from error
         for number, rule in enumerate(typed.policy.rules):
             from denizen.config.rules import check_examples
 

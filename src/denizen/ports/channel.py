@@ -72,7 +72,7 @@ class ChannelRefused(DenizenError):
 
 
 Accept = Callable[[InboundMessage], Awaitable[bool]]
-"""Makes a message durable: `TurnQueue.put`. False: it was accepted before, which is as good."""
+"""Makes a message durable. False: there is nothing to keep, because it came before or its sender may not speak here."""
 
 
 class Channel(Protocol):

@@ -16,7 +16,16 @@ from denizen.config.zone import user_zone
 from denizen.entries import AnyEntry
 from denizen.errors import SessionError
 from denizen.events import StreamEvent, TextDelta
-from denizen.ports import Channel, InboundMessage, Model, ModelRequest, SessionInfo, SessionStore, Traits
+from denizen.ports import (
+    Channel,
+    ChannelSettings,
+    InboundMessage,
+    Model,
+    ModelRequest,
+    SessionInfo,
+    SessionStore,
+    Traits,
+)
 from denizen.runtime.clock import Clock, SystemClock
 from denizen.sessions import MemoryStore
 from denizen.testing import ScriptedModel
@@ -36,6 +45,8 @@ from denizen.worlds.chat.timers.cron import Cron, cron_tool
 from denizen.worlds.chat.turns.spawn import spawn_tool
 
 PATIENCE = 60.0
+ALLOWED = ChannelSettings(allow=["ann", "ben", "boss", "den", "#den", "direct", "mallory"], groups="all")
+"""Lets the people of the tests speak on a channel."""
 QUICK = WorkerTiming(heartbeat=0.5, stalled=1.5, poll=0.2)
 """Of workers, so that a dead one is found soon."""
 
@@ -247,7 +258,7 @@ def serve(home: Path) -> Serve:
     """`async with serve("a reply", …, owner="http:boss") as scene`: a gateway with these settings, in one home.
 
     With a `workspace` it has the tools of its profile; `config` are settings of other tables. `asked` is a model
-    in place of the scripted one, `store` keeps the sessions.
+    in place of the scripted one, `store` keeps the sessions. `allow` are the settings of all channels.
     """
 
     @asynccontextmanager
@@ -260,11 +271,13 @@ def serve(home: Path) -> Serve:
         config: Mapping[str, Any] | None = None,
         asked: Model | None = None,
         store: SessionStore | None = None,
+        allow: ChannelSettings = ALLOWED,
         **settings: Any,
     ) -> AsyncGenerator[Scene]:
         table = {"grace": 0.0, "heartbeat": {"enabled": False}, **settings}
         own = {"agent": {"timezone": timezone}, "gateway": table}
         loaded = load_config(home=home, environ={}, cwd=home, workspace=workspace, overrides={**own, **(config or {})})
+        loaded = msgspec.structs.replace(loaded, channels={each.name: allow for each in channels})
         model, clock, stop = ScriptedModel(script), clock or SystemClock(), asyncio.Event()
         database = Database(SqliteFile(home / "gateway.db"), clock)
         try:

@@ -71,7 +71,7 @@ async def main() -> None:
     async with Agent(config, profile="gateway", model=model, clock=clock, environ={}) as agent:
         cron = Cron(database, clock=clock, zone=None, settings=CronSettings())
         gateway = Gateway(agent, outbox, cron)
-        gateway.runner = MortalRunner(agent, outbox, gateway.listeners, gateway.metrics)
+        gateway.runner = MortalRunner(agent, outbox, gateway.listeners, gateway.metrics, gateway.caps)
         gateway.listeners.of_all.append(hear)
         await gateway.accept(FIRST)
         async with asyncio.TaskGroup() as tasks:

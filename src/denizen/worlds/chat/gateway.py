@@ -10,7 +10,7 @@ from typing import Any
 from denizen.config.home import places
 from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
-from denizen.ports import Answer, Channel, ChannelRefused, InboundMessage
+from denizen.ports import Accept, Answer, Channel, ChannelRefused, InboundMessage
 from denizen.runtime.clock import BackOff, wait_until
 from denizen.sessions.retention import prune
 from denizen.sessions.spend import Sums
@@ -29,7 +29,11 @@ from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.cron import Cron
 from denizen.worlds.chat.timers.heartbeat import Heartbeat
 from denizen.worlds.chat.turns.intake import Intake
+from denizen.worlds.chat.turns.people import People
 from denizen.worlds.chat.turns.queue import LedgerQueue
+from denizen.worlds.chat.turns.seen_messages import MAX_COMPARED, SeenMessages
+from denizen.worlds.chat.turns.sender_access import SenderAccess
+from denizen.worlds.chat.turns.spending_caps import SpendingCaps
 from denizen.worlds.chat.turns.turn_runner import TurnRunner
 from denizen.worlds.world import AgentHandle
 
@@ -65,12 +69,14 @@ class Gateway:
         self.listeners = Listeners(side, self.database, self.metrics, clock)
         self.home, _ = places(agent.config)
         self.previews = Previews(outbox, self.listeners, clock)
-        alarms = Alarms([settings.owner] if settings.owner else [], settings.alarms, outbox, clock)
+        alarms = Alarms(settings.owners, settings.alarms, outbox, clock)
         self.channels = ChannelStates(self.home / "channels.json", outbox.channels, clock, alarms.send)
         outbox.alarm = alarms.send
         self._sums = sums or SpendFile(self.home / "spend.db")
         self.last_chat = LastChatFile(self.home, clock)
-        self.runner = TurnRunner(agent, outbox, self.listeners, self.metrics)
+        people = People(agent.config)
+        self.caps = SpendingCaps(settings, people, self._sums, clock)
+        self.runner = TurnRunner(agent, outbox, self.listeners, self.metrics, self.caps)
         self.queue = LedgerQueue(
             self.database,
             clock=clock,
@@ -81,7 +87,8 @@ class Gateway:
             on_reply=outbox.added,
             on_over=lambda state: self.metrics.count("denizen_messages_total", state=state),
         )
-        self.accept = Intake(agent, outbox, self.queue, self.last_chat).accept
+        self.access = SenderAccess(agent.config, people, outbox, clock)
+        self.accept = Intake(agent, outbox, self.queue, self.last_chat, self.access).accept
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set.
@@ -149,7 +156,7 @@ class Gateway:
             began = clock.monotonic()
             self.channels.begin(channel.name)
             try:
-                await channel.receive(partial(self._accept_from, channel.name))
+                await channel.receive(await self._accept_from(channel))
                 raise ConnectionResetError("The connection ended.")
             except Exception as error:  # noqa: BLE001 (the boundary to a channel: the others go on)
                 failures = 1 if clock.monotonic() - began > _RECEIVE_RETRIES.max_s else failures + 1
@@ -159,10 +166,18 @@ class Gateway:
                 await self.channels.fail(channel.name, why, is_refused=isinstance(error, ChannelRefused))
             await clock.sleep(delay)
 
-    async def _accept_from(self, channel: str, message: InboundMessage) -> bool:
-        accepted = await self.accept(message)
-        self.channels.hear(channel)
-        return accepted
+    async def _accept_from(self, channel: Channel) -> Accept:
+        """`accept` for a connection that begins now; it may drop messages that come again with new ids."""
+        brought = partial(ledger.brought, channel=channel.name, most=MAX_COMPARED)
+        replays = channel.limits.replays_with_new_ids
+        seen = SeenMessages(await self.database.find(brought) if replays else ())
+
+        async def accept(message: InboundMessage) -> bool:
+            accepted = not seen.take(message) and await self.accept(message)
+            self.channels.hear(channel.name)
+            return accepted
+
+        return accept
 
     async def _prune_daily(self) -> None:
         """Once a day, remove messages that have been over for `keep_days`, and what `[retention]` no longer keeps."""

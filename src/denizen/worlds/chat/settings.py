@@ -4,7 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from denizen.errors import ConfigError
+
 _Count = Annotated[int, msgspec.Meta(ge=1)]
+_Amount = Annotated[float, msgspec.Meta(ge=0)]
 
 WhenBusy = Literal["queue", "steer", "interrupt"]
 """How a message reaches a busy session: it waits, steers the running turn, or interrupts it."""
@@ -48,8 +51,14 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Maximum number of open requests, including those that wait."""
     rate: Annotated[float, msgspec.Meta(gt=0)] = 2000.0
     """Average requests a second; bursts may have ten times as many."""
-    owner: Annotated[str, msgspec.Meta(pattern="^([^:]+:.+)?$", examples=["http:ann"])] = ""
-    """The chat that gets a turn's questions, `"channel:chat"`; empty: the turn's own chat."""
+    owner: list[str] | str = ""  # without a pattern: msgspec 0.22 crashes on one in a union with a list
+    """The chat that gets a turn's questions, `"channel:chat"`, or a list of chats: the turn's own if it is one of them,
+    else the first; empty: always the turn's own chat. Their senders are owners."""
+    sender_day_usd: _Amount | None = None
+    """US dollars a day (UTC) for the turns of one sender of a channel, all channels of a person together; not set: no
+    limit. Owners aren't limited."""
+    group_day_usd: _Amount | None = None
+    """US dollars a day (UTC) for the turns of one group; not set: no limit."""
     alarms: list[str] = []
     """Also notified when a channel stays down: URLs of [apprise](https://github.com/caronc/apprise), such as
     `"ntfy://topic"`, best as references: `"${ALARM_URL}"`."""
@@ -75,3 +84,11 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Without effect: the plug-in `denizen-hardware` has the tools `i2c` and `spi`. Removed in the next release."""
     when_busy: dict[str, WhenBusy] = {}
     """How a message reaches a busy session, by channel: `queue` (the default), `steer` or `interrupt`."""
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The chats of `owner`. Raises ConfigError."""
+        chats = [self.owner] if isinstance(self.owner, str) else self.owner
+        if wrong := [each for each in chats if each and not all(each.partition(":"))]:
+            raise ConfigError(f'gateway.owner is "channel:chat", such as "http:ann", not {wrong[0]!r}.')
+        return tuple(filter(None, chats))

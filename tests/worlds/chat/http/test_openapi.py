@@ -26,6 +26,7 @@ async def test_description_covers_every_route(serve: Serve, home: Path) -> None:
     assert {path: sorted(operations) for path, operations in described["paths"].items()} == {
         "/api/events": ["get"],
         "/api/messages": ["post"],
+        "/api/pairings": ["get", "post"],
         "/api/replies": ["get"],
         "/api/sessions": ["get"],
         "/api/sessions/{key}": ["get"],

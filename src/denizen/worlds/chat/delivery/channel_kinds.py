@@ -28,7 +28,7 @@ from denizen.ports import (
 from denizen.runtime.clock import Clock
 from denizen.worlds.chat.ledger import ledger, outbound
 
-RESERVED_NAMES = outbound.POLLED | {ledger.SYSTEM, "cron", "heartbeat"}
+RESERVED_NAMES = outbound.POLLED | {ledger.SYSTEM, "cron", "heartbeat", "people"}
 """Names of chats that aren't a service's."""
 _CLOSED_RETRY_S = 60.0
 _log = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from denizen.worlds.chat.delivery.splitting import split_message
 from denizen.worlds.chat.ledger import outbound
 from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.outbound import OutboxRow
+from denizen.worlds.chat.ledger.pairings import Pairing
 
 RECONCILE_DELAYS_S = (1.0, 10.0, 60.0)
 """Seconds before a channel that can look is asked again about a message whose delivery is unknown."""
@@ -54,7 +55,7 @@ class Outbox:
         self.database.ring()  # one from another session is also a message to its chat's session
         self.added(message)
 
-    def added(self, message: OutboundMessage | InboundMessage) -> None:
+    def added(self, message: OutboundMessage | InboundMessage | Pairing) -> None:
         """Wake the readers of this message's chat."""
         self._tell([(message.channel, message.chat)])
 

@@ -17,6 +17,7 @@ from denizen.worlds.chat.http import (
     events,
     messages,
     openapi,
+    pairings,
     responses,
     sessions,
     status,
@@ -46,7 +47,7 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     gateway.listeners.of_all.append(app[EVENTS].add)
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
-    for group in (access, completions, controls, events, messages, openapi, responses, sessions, status):
+    for group in (access, completions, controls, events, messages, openapi, pairings, responses, sessions, status):
         app.add_routes(group.ROUTES)
     return app
 

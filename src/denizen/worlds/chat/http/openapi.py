@@ -13,6 +13,7 @@ from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.conversation import MESSAGE_HEADER, SESSION_HEADER
 from denizen.worlds.chat.http.events import get_events
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
+from denizen.worlds.chat.http.pairings import PairingRequest, post_pairing
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
 from denizen.worlds.chat.http.sessions import PAGE, get_session, get_sessions
 
@@ -32,6 +33,7 @@ class ErrorResponse(msgspec.Struct):
 _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_message: NewMessage,
     post_control: ControlRequest,
+    post_pairing: PairingRequest,
     post_completion: ChatRequest,
     post_response: ResponseRequest,
 }

@@ -57,12 +57,19 @@ ALTER TABLE outbox ADD COLUMN parts INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE outbox ADD COLUMN native_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE outbox ADD COLUMN waits_since DOUBLE PRECISION NOT NULL DEFAULT 0;
 """
+SCHEMA_4 = """
+CREATE TABLE pairings (
+    channel TEXT NOT NULL, sender TEXT NOT NULL, chat TEXT NOT NULL, session_key TEXT NOT NULL, code TEXT NOT NULL,
+    asked_at DOUBLE PRECISION NOT NULL, approved_at DOUBLE PRECISION NOT NULL DEFAULT 0, PRIMARY KEY (channel, sender)
+);
+"""
 """In the inbox, the first open message of a session is `ready`, `running` or `parked`, the others are `waiting`; those
 that are over are `done` or `failed`. A head is `followed` once there are messages or controls after it. `due` is the
 earliest time at which a `ready` or `parked` one may run, in seconds since the epoch. A control's `message` is the row
 of the inbox that it was made from. `preview` is the native id of the reply's preview. In the outbox, `seq` rises in
 each chat; `parts` were sent, the last one as `native_id`; a message that its channel takes later waits `waits_since`.
-`over_since` is when a clean-up first found that a row is over. A job of `cron` without `due` is disabled.
+`over_since` is when a clean-up first found that a row is over. A job of `cron` without `due` is disabled. A
+row of `pairings` is a sender who asked to speak, and may since `approved_at` (0: not yet).
 """
 
 Accepted = Literal["", "ready", "waiting"]
@@ -304,6 +311,12 @@ def latest(db: LedgerConnection, session_key: str) -> InboundMessage | None:
         [session_key, SYSTEM],
     ).fetchone()
     return _inbound(row[0]) if row else None
+
+
+def brought(db: LedgerConnection, channel: str, most: int) -> list[InboundMessage]:
+    """The channel's latest messages that were accepted."""
+    rows = db.execute("SELECT message FROM inbox WHERE channel = ? ORDER BY seq DESC LIMIT ?", [channel, most])
+    return [_inbound(text) for (text,) in rows.fetchall()]
 
 
 def origin_of(session_key: str, channel: str, chat: str) -> str:

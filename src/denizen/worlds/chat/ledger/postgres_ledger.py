@@ -58,6 +58,7 @@ _VERSIONS = (
         + "DROP TRIGGER IF EXISTS outbox_news ON outbox; DROP FUNCTION IF EXISTS denizen_outbox_news();",
     ),
     ledger.SCHEMA_3,
+    ledger.SCHEMA_4,
 )
 _STATES: Mapping[str, type[LedgerError]] = {
     "22": LedgerRefused,

@@ -75,8 +75,10 @@ def with_word(db: LedgerConnection, question: OutboundMessage) -> OutboundMessag
     return replace(question, content=text, choices=choices, metadata=metadata)
 
 
-def open_questions(db: LedgerConnection, channel: str, chat: str, seen: float = float("inf")) -> list[OpenQuestion]:
-    """The questions to a chat that sessions are parked with; those up to number `seen` may have been shown."""
+def open_questions(
+    db: LedgerConnection, channel: str = "", chat: str = "", seen: float = float("inf")
+) -> list[OpenQuestion]:
+    """The questions that sessions are parked with, to one chat or all; those up to number `seen` may be known."""
     waiting = db.execute(  # with both conditions SQLite uses its index
         "SELECT session_key, id FROM inbox WHERE state IN ('ready', 'parked') AND state = 'parked'"
     ).fetchall()
@@ -105,9 +107,21 @@ def may_be_answer(text: str) -> bool:
     return bool(_YES.fullmatch(text.strip()) or _COMMAND.fullmatch(text.strip()))
 
 
+def word_in(text: str) -> str:
+    """The word of the question that a message answers; empty if it names none."""
+    match = _YES.fullmatch(text.strip()) or _COMMAND.fullmatch(text.strip())
+    return (match["word"] or "").lower() if match else ""
+
+
 def read_answer(db: LedgerConnection, message: InboundMessage, may_answer: MayAnswer) -> Reading | None:
-    """The meaning of a message to its chat's questions; None: it isn't an answer."""
+    """The meaning of a message to its chat's questions; None: it isn't an answer.
+
+    If no question of the chat has its word, it means one of another chat that its sender may answer.
+    """
     found = open_questions(db, message.channel, message.chat, message.metadata.get(SEEN, float("inf")))
+    if (word := word_in(message.content)) and word not in (each.word for each in found):
+        mine = [each for each in open_questions(db) if each.word == word and may_answer(each.message)]
+        found = mine or found
     reading = choose(found, message.content, may_answer)
     if reading is None and (match := _YES.fullmatch(message.content.strip())) and (word := match["word"]):
         asked = (each.metadata.get(WORD) for _, each, _ in _asked(db, message.channel, message.chat))
@@ -135,15 +149,15 @@ def choose(found: Sequence[OpenQuestion], text: str, may_answer: MayAnswer) -> R
     return Reading("", question.session_key, Answer(question.metadata[CALL], allow, parts.get("text", "").strip()))
 
 
-def waiting_text(db: LedgerConnection, message: InboundMessage) -> tuple[str, str]:
+def waiting_text(db: LedgerConnection, message: InboundMessage, may_answer: MayAnswer) -> tuple[str, str]:
     """The reply to a message whose session waits for an answer, and the question's id; empty: it doesn't wait."""
     waiting = parked(db, message.session_key)
     if not waiting:
         return "", ""
+    of_session = [each for each in open_questions(db) if each.message.session_key == message.session_key]
+    chat = (message.channel, message.chat)
     here = [
-        each
-        for each in open_questions(db, message.channel, message.chat)
-        if each.message.session_key == message.session_key
+        each for each in of_session if (each.message.channel, each.message.chat) == chat or may_answer(each.message)
     ]
     if not here:
         words = "Your message waits: the owner must answer an earlier question of this chat first."
@@ -152,10 +166,11 @@ def waiting_text(db: LedgerConnection, message: InboundMessage) -> tuple[str, st
 
 
 def _asked(db: LedgerConnection, channel: str, chat: str) -> list[tuple[int, OutboundMessage, str]]:
-    """The questions that went to a chat, in order: number, message and state."""
+    """The questions that went to a chat, or to any (an empty channel), in order: number, message and state."""
+    place, chats = ("channel = ? AND chat = ? AND ", [channel, bounded(chat, MAX_ID_CHARS)]) if channel else ("", [])
     rows = db.execute(
-        "SELECT seq, message, state FROM outbox WHERE channel = ? AND chat = ? AND message LIKE ? ORDER BY seq",
-        [channel, bounded(chat, MAX_ID_CHARS), f'%"{CALL}":%'],
+        f"SELECT seq, message, state FROM outbox WHERE {place}message LIKE ? ORDER BY seq",  # noqa: S608 (ours)
+        [*chats, f'%"{CALL}":%'],
     ).fetchall()
     read = ((seq, msgspec.json.decode(text, type=OutboundMessage), state) for seq, text, state in rows)
     return [row for row in read if CALL in row[1].metadata]

@@ -20,7 +20,12 @@ BUSY = (
     "$DENIZEN_HOME."
 )
 """The error if another process holds the lock."""
-_VERSIONS = (ledger.SCHEMA.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT"), ledger.SCHEMA_2, ledger.SCHEMA_3)
+_VERSIONS = (
+    ledger.SCHEMA.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT"),
+    ledger.SCHEMA_2,
+    ledger.SCHEMA_3,
+    ledger.SCHEMA_4,
+)
 """Statements that upgrade the tables from version n to n + 1."""
 
 

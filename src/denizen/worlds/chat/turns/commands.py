@@ -45,6 +45,7 @@ COMMANDS = {
     "stop": ChatCommand("/stop [all]", "end the turn; with all, subagents in the background, too"),
     "approve": ChatCommand("/approve [WORD]", "allow what the agent asks about"),
     "deny": ChatCommand("/deny [WORD] [why]", "refuse it"),
+    "pair": ChatCommand("/pair [CODE]", "let a sender speak; without a code, list who waits **"),
 }
 OWNERS_IN_GROUPS = frozenset({"model", "compact", "undo"})
 """Commands that only the owner may use in groups."""
@@ -54,6 +55,7 @@ QUEUED = "denizen.command"
 """The key in the metadata of a command that waits for its turn."""
 _MORE = """
 * in groups only for the owner
+** only for the owner
 /SERVER:PROMPT words  send a prompt of an MCP server, filled in with the words
 //word                send /word to the agent"""
 
@@ -75,6 +77,8 @@ async def reply_at_once(
         return unknown_command(name, COMMANDS)
     if name in OWNERS_IN_GROUPS and not is_owner and SessionKey.parse(key).kind != "direct":
         return f"In a group only the owner may use /{name}."
+    if name == "pair":
+        return "Only the owner may use /pair."
     if name == "help":
         return "\n".join(f"{each.usage:22}{each.does}" for each in COMMANDS.values()) + _MORE
     if name in {"new", "compact", "undo"} or (name == "model" and words):

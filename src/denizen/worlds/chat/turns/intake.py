@@ -19,7 +19,9 @@ from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions, has_attachments
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.turns import commands
+from denizen.worlds.chat.turns.people import sender_of
 from denizen.worlds.chat.turns.queue import LedgerQueue
+from denizen.worlds.chat.turns.sender_access import SenderAccess
 from denizen.worlds.commands import split_command, without_escape
 from denizen.worlds.server_prompts import says_prompt
 from denizen.worlds.world import AgentHandle
@@ -33,19 +35,34 @@ _log = logging.getLogger(__name__)
 class Intake:
     """Accepts the gateway's messages. `last_chat` remembers the chat of the latest."""
 
-    def __init__(self, agent: AgentHandle, outbox: Outbox, queue: LedgerQueue, last_chat: LastChatFile) -> None:
+    def __init__(
+        self,
+        agent: AgentHandle,
+        outbox: Outbox,
+        queue: LedgerQueue,
+        last_chat: LastChatFile,
+        access: SenderAccess,
+    ) -> None:
         self._agent = agent
         self._settings = agent.config.section("gateway", GatewaySettings)
         self._outbox = outbox
         self._database = outbox.database
         self._queue = queue
         self._last_chat = last_chat
+        self._access = access
+        self._people = access.people
 
     async def accept(self, message: InboundMessage) -> bool:
-        """Accept a message; False: it was accepted before. Commands that need no turn overtake all messages."""
+        """Accept a message; False: it was accepted before, or its sender may not speak here.
+
+        Commands that need no turn overtake all messages.
+        """
         message = _with_bounded_ids(message)
         if message.channel == ledger.SYSTEM:
             return await self._queue.put(message)
+        if not await self._access.admits(message):
+            return False
+        message = self._people.in_own_session(message)
         if (new := await self._accept_command(message)) is not None:
             return new
         message = msgspec.structs.replace(message, content=without_escape(message.content))
@@ -67,8 +84,11 @@ class Intake:
             return await self._control(message, partial(questions.read_answer, message=message, may_answer=may_answer))
         if not name:
             return None
-        is_owner = self._is_owner(message)
-        reply = await commands.reply_at_once(self._agent, self._database, message, is_owner=is_owner)
+        is_owner = self._people.is_owner(message)
+        if name == "pair" and is_owner:
+            reply = await self._access.pair_command(words)
+        else:
+            reply = await commands.reply_at_once(self._agent, self._database, message, is_owner=is_owner)
         if reply is not None:
             return await self._control(message, lambda _: questions.Reading(self._agent.record.redact(reply)))
         queued = msgspec.structs.replace(message, metadata={**message.metadata, commands.QUEUED: True})
@@ -101,19 +121,17 @@ class Intake:
             self._outbox.added(message)
         return new
 
-    def _is_owner(self, message: InboundMessage) -> bool:
-        """Whether the owner wrote it, or somebody who has the token."""
-        senders = {f"{message.channel}:{message.chat}", f"{message.channel}:{message.sender}"}
-        return message.channel in outbound.POLLED or self._settings.owner in senders
-
     def _may_answer(self, message: InboundMessage, question: OutboundMessage) -> bool:
-        answered_by = question.metadata.get(questions.ANSWERED_BY)
-        return self._is_owner(message) or answered_by == f"{message.channel}:{message.sender}"
+        answered_by = str(question.metadata.get(questions.ANSWERED_BY, ""))
+        is_theirs = self._people.identity(answered_by) == self._people.identity(sender_of(message))
+        return is_theirs or self._people.is_owner(message)
 
     async def _report_question(self, message: InboundMessage) -> None:
         """Tell the chat which question its parked turn waits with; in a group each member once."""
         try:
-            text, about = await self._database.read(partial(questions.waiting_text, message=message))
+            may_answer = partial(self._may_answer, message)
+            waiting = partial(questions.waiting_text, message=message, may_answer=may_answer)
+            text, about = await self._database.read(waiting)
             if text and ReplyOptions.of(message).send_response:
                 is_direct = SessionKey.parse(message.session_key).kind == "direct"
                 subject = message.id if is_direct else f"{about}:{message.sender}"

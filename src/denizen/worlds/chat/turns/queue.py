@@ -23,7 +23,7 @@ from denizen.ports import (
 )
 from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.clock import BackOff, Clock
-from denizen.worlds.chat.ledger import ledger, outbound
+from denizen.worlds.chat.ledger import edits, ledger, outbound
 from denizen.worlds.chat.ledger.database import Database, LedgerError, LedgerRefused, TurnClaimer, wait_for_event_or
 from denizen.worlds.chat.ledger.ledger import Accepted, ArrivedControl, Claim, LedgerConnection
 from denizen.worlds.chat.ledger.outbound import OutboxState
@@ -125,7 +125,7 @@ class LedgerQueue:
         """
         how = "queue" if waits else self._when_busy.get(message.channel, "queue")
         self._database.ring()  # whoever serves claims it right after, in the same transaction if possible
-        accepted = await self._database.run(partial(ledger.put, message=message, when_busy=how), message.session_key)
+        accepted = await self._database.run(partial(edits.put, message=message, when_busy=how), message.session_key)
         if how != "queue":
             self._database.ring()  # a running turn may read it: a full queue has looked too early
         return accepted

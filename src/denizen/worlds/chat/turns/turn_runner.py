@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -42,6 +43,7 @@ from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.heartbeat import BEAT, reply_of, start_of
 from denizen.worlds.chat.turns import caller, commands, spawn
 from denizen.worlds.chat.turns.queue import HELD_RETRY_S
+from denizen.worlds.chat.turns.spending_caps import SpendingCaps
 from denizen.worlds.chat.turns.summaries import Summaries
 from denizen.worlds.server_prompts import prompt_said
 from denizen.worlds.world import AgentHandle
@@ -56,13 +58,16 @@ _T = TypeVar("_T")
 class TurnRunner:
     """Runs the turns of messages, and summarises their sessions afterwards; `listeners` hear what happens."""
 
-    def __init__(self, agent: AgentHandle, outbox: Outbox, listeners: Listeners, metrics: Metrics) -> None:
+    def __init__(
+        self, agent: AgentHandle, outbox: Outbox, listeners: Listeners, metrics: Metrics, caps: SpendingCaps
+    ) -> None:
         self.summaries = Summaries(self._keep_summary)
         self._agent = agent
         self._settings = agent.config.section("gateway", GatewaySettings)
         self._outbox = outbox
         self._listeners = listeners
         self._metrics = metrics
+        self._caps = caps
         self._open: dict[str, Session] = {}
         self._started = agent.record.clock.now()
         self._notices: set[asyncio.Task[None]] = set()
@@ -95,6 +100,10 @@ class TurnRunner:
         if commands.QUEUED in message.metadata:
             words = await commands.carry_out(self._agent, session, message)
             return outbound.reply_to(message, self._agent.record.redact(words))
+        if turn.attempt == 1 and (
+            refusal := await self._caps.refusal(message)
+        ):  # one that has begun ends by its budget
+            return refusal
         try:
             result = await self._run_agent(turn, session)
         except ToolRefused as error:
@@ -114,7 +123,7 @@ class TurnRunner:
     async def _run_agent(self, turn: QueuedTurn, session: Session) -> RunResult:
         """Have the agent answer the message. Raises ToolRefused for a server's prompt that isn't available."""
         message, tools = turn.message, caller.offered(turn.message)
-        record = caller.with_tools(commands.record_for(self._agent, session), tools)
+        record = self._caps.applied(caller.with_tools(commands.record_for(self._agent, session), tools), message)
         stream = self._listeners.has_listener(message)
         host = _TurnHost(turn, self._emit, stream=stream)
         if tools and turn.attempt > 1:
@@ -140,6 +149,8 @@ class TurnRunner:
     ) -> InboundMessage | Parked:
         message, host = turn.message, _TurnHost(turn, self._emit, stream=False)
         record, read_only = self._agent.record, self._agent.read_only
+        payer = await self._outbox.database.find(partial(ledger.latest, session_key=spawned.parent))
+        record = self._caps.applied(record, payer) if payer else record
         result = await spawn.work(record, session, message, spawned, host, stop=host.stop, read_only=read_only)
         if result.details.get("stop_reason") == "parked" and (question := question_of(session.entries)):
             return self._parked(self._with_sight(message, session), question)
@@ -147,7 +158,7 @@ class TurnRunner:
 
     def _with_sight(self, message: InboundMessage, session: Session) -> InboundMessage:
         """The message, marked with what its turn has in sight if another session keeps the turn's words, too."""
-        if ledger.ORIGIN not in message.metadata and not self._settings.owner:
+        if ledger.ORIGIN not in message.metadata and not self._settings.owners:
             return message
         seen = msgspec.to_builtins(InSight.of(state_of(self._agent.record, session).in_sight))
         return msgspec.structs.replace(message, metadata={**message.metadata, ledger.IN_SIGHT: seen})
@@ -184,7 +195,8 @@ class TurnRunner:
             call_id = f"{message.id}:call:{parked.call_id}"
             kept = msgspec.structs.replace(outbound.reply_to(message, ""), id=call_id, send=False)
             return ParkedTurn(kept, parked.until)
-        owner, _, chat = self._settings.owner.partition(":")
+        owners, own = self._settings.owners, f"{message.channel}:{message.chat}"
+        owner, _, chat = (own if own in owners else next(iter(owners), "")).partition(":")
         is_persons = ledger.ORIGIN not in message.metadata and "~" not in parked.call_id  # no subagent's, cron's …
         metadata = {
             questions.CALL: parked.call_id,

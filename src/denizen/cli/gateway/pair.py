@@ -1,0 +1,97 @@
+"""`denizen pair`: who may speak on the gateway's channels."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import click
+import msgspec
+
+from denizen.cli.gateway.client import Client
+from denizen.cli.output import print_table, say, write
+from denizen.cli.text import one_line
+from denizen.config.home import places
+from denizen.config.load import load
+from denizen.config.redact import Redactor
+from denizen.errors import DenizenError
+from denizen.runtime.clock import SystemClock
+from denizen.worlds.chat.backends import open_backends
+from denizen.worlds.chat.delivery.outbox import Outbox
+from denizen.worlds.chat.http.server import find_running
+from denizen.worlds.chat.ledger.database import DEFAULT_TIMING
+from denizen.worlds.chat.ledger.pairings import Pairing
+from denizen.worlds.chat.turns.people import People
+from denizen.worlds.chat.turns.sender_access import SenderAccess, not_open, not_paired
+
+T = TypeVar("T")
+
+
+@click.group()
+def pair() -> None:
+    """Who may speak on the gateway's channels, besides those whom the configuration names.
+
+    An unknown sender who writes to the agent gets a code. Whoever has it gives it to you; you approve it.
+    """
+
+
+@pair.command("list")
+def list_pairings() -> None:
+    """List the senders who were paired, and those who wait for it."""
+
+    async def by_gateway(client: Client) -> list[Pairing]:
+        return msgspec.convert((await client.get("/api/pairings"))["pairings"], list[Pairing])
+
+    found = _run(by_gateway, SenderAccess.pairings)
+    if not found:
+        say("Nobody was paired, and nobody waits for it.")
+        return
+    rows = [
+        (one_line(f"{each.channel}:{each.sender}"), "paired" if each.approved_at else f"waits with code {each.code}")
+        for each in found
+    ]
+    print_table(("who", "state"), rows, elastic="who")
+
+
+@pair.command()
+@click.argument("code")
+def approve(code: str) -> None:
+    """Let the sender with this code speak, and greet them in their chat."""
+
+    async def by_gateway(client: Client) -> Pairing | None:
+        answer = await client.post("/api/pairings", {"type": "approve", "code": code})
+        return msgspec.convert(answer["approved"], Pairing)
+
+    paired = _run(by_gateway, lambda access: access.approve(code))
+    if paired is None:
+        raise DenizenError(not_open(code))
+    write(f"{one_line(f'{paired.channel}:{paired.sender}')} may speak now.\n")
+
+
+@pair.command()
+@click.argument("who")
+def revoke(who: str) -> None:
+    """Forget a paired sender (CHANNEL:SENDER, as listed): the next message gets a new code."""
+
+    async def by_gateway(client: Client) -> bool:
+        await client.post("/api/pairings", {"type": "revoke", "who": who})
+        return True
+
+    if not _run(by_gateway, lambda access: access.revoke(who)):
+        raise DenizenError(not_paired(who))
+    write(f"{one_line(who)} may no longer speak.\n")
+
+
+def _run(by_gateway: Callable[[Client], Awaitable[T]], in_ledger: Callable[[SenderAccess], Awaitable[T]]) -> T:
+    """Have the running gateway do it, which holds the ledger; do it in the ledger if none runs."""
+
+    async def run() -> T:
+        loaded = load()
+        folder, _ = places(loaded.config)
+        if find_running(folder):
+            return await by_gateway(Client(folder))
+        clock, redactor = SystemClock(), Redactor.from_environ(loaded.environ, loaded.secrets)
+        async with open_backends(loaded.config, clock, redactor, is_gateway=False, timing=DEFAULT_TIMING) as shared:
+            outbox = Outbox(shared.ledger, {}, clock=clock)
+            return await in_ledger(SenderAccess(loaded.config, People(loaded.config), outbox, clock))
+
+    return asyncio.run(run())

@@ -1,0 +1,49 @@
+"""A person's corrections of messages that they sent before."""
+
+import msgspec
+
+from denizen.ports import InboundMessage
+from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger.ledger import Accepted, LedgerConnection
+from denizen.worlds.chat.settings import WhenBusy
+from denizen.worlds.commands import split_command
+
+_QUOTED_CHARS = 80
+
+
+def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "queue") -> Accepted:
+    """Accept a message as `ledger.put` does. An edit of one that still waits replaces its text, and is itself over.
+
+    If its turn has begun, the edit is a message that quotes it. An edit that changes no text isn't accepted.
+    """
+    if message.edit_of:
+        key = ledger.accepted_key(db, message.channel, message.edit_of)
+        corrected = _correct(db, message) if key else message
+        if corrected is None:
+            return ""
+        message = corrected
+    return ledger.put(db, message, when_busy)
+
+
+def _correct(db: LedgerConnection, edit: InboundMessage) -> InboundMessage | None:
+    """Give the original its new text. The message to accept instead of the edit; None: there is none."""
+    seq, text = db.execute(
+        "SELECT seq, message FROM inbox WHERE channel = ? AND id = ?", [edit.channel, edit.edit_of]
+    ).fetchone()
+    original = msgspec.json.decode(text, type=InboundMessage)
+    if original.sender != edit.sender or split_command(original.content)[0]:
+        return edit
+    if original.content == edit.content:  # the service added a preview of a link, or brings the edit again
+        return None
+    new = msgspec.structs.replace(original, content=edit.content, media=edit.media or original.media)
+    db.execute("UPDATE inbox SET message = ? WHERE seq = ?", [ledger.to_json(new), seq])
+    waits = db.execute(  # one with a control may have been read by the running turn
+        "SELECT 1 FROM inbox WHERE seq = ? AND state IN ('ready', 'waiting') AND attempt = 0 "
+        "AND NOT EXISTS (SELECT 1 FROM controls WHERE controls.message = inbox.seq)",
+        [seq],
+    ).fetchone()
+    if waits:
+        return None
+    words = " ".join(original.content.split())
+    quoted = words if len(words) <= _QUOTED_CHARS else f"{words[:_QUOTED_CHARS]}…"
+    return msgspec.structs.replace(edit, content=f'Correction of my message "{quoted}": {edit.content}')

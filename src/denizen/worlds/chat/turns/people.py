@@ -1,0 +1,53 @@
+"""Who wrote a message: an owner, and a person with several channels."""
+
+from dataclasses import replace
+
+import msgspec
+
+from denizen.config import Config
+from denizen.config.people import Person
+from denizen.ports import InboundMessage
+from denizen.sessions import SessionKey
+from denizen.worlds.chat.ledger import outbound
+from denizen.worlds.chat.settings import GatewaySettings
+
+_CHANNEL = "people"
+"""The channel in the key of a session that all of a person's direct chats share."""
+
+
+class People:
+    """The owners and the persons of a configuration."""
+
+    def __init__(self, config: Config) -> None:
+        self._owners = frozenset(config.section("gateway", GatewaySettings).owners)
+        persons = [Person.of(name, table) for name, table in config.people.items()]
+        self._by_id = {f"{channel}:{sender}": each for each in persons for channel, sender in each.ids.items()}
+
+    def is_owner(self, message: InboundMessage) -> bool:
+        """Whether an owner wrote it, or somebody who has the token."""
+        person = self._by_id.get(sender_of(message))
+        senders = {f"{message.channel}:{message.chat}", sender_of(message)}
+        return message.channel in outbound.POLLED or bool(person and person.is_owner) or bool(self._owners & senders)
+
+    def may_speak(self, message: InboundMessage) -> bool:
+        """Whether the configuration names its sender as a person or an owner; for an owner's direct chat, the chat."""
+        known = {sender_of(message)} if message.is_group else {sender_of(message), f"{message.channel}:{message.chat}"}
+        return sender_of(message) in self._by_id or bool(self._owners & known)
+
+    def identity(self, sender: str) -> str:
+        """The same text for all senders (`channel:sender`) of one person."""
+        person = self._by_id.get(sender)
+        return f"person {person.name}" if person else sender
+
+    def in_own_session(self, message: InboundMessage) -> InboundMessage:
+        """The message, in the session of its person if their direct chats share one. Threads keep their own."""
+        person = self._by_id.get(sender_of(message))
+        if person is None or person.session != "one" or message.is_group or message.thread:
+            return message
+        key = replace(SessionKey.parse(message.session_key), peer=person.name, channel=_CHANNEL, account="default")
+        return msgspec.structs.replace(message, session_key=str(key))
+
+
+def sender_of(message: InboundMessage) -> str:
+    """The sender's name in settings: `channel:sender`."""
+    return f"{message.channel}:{message.sender}"

@@ -1,0 +1,59 @@
+"""`denizen pair`: who may speak, with and without a gateway."""
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+from tests.cli.conftest import Run
+from tests.cli.gateway import GatewayProgram, share
+
+from denizen.ports import InboundMessage
+from denizen.runtime.clock import SystemClock
+from denizen.worlds.chat.ledger import pairings
+from denizen.worlds.chat.ledger.database import Database
+from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger
+from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
+
+EVE = InboundMessage("irc", "eve", "eve", "hello", "agent:main:channel:irc:account:default:peer:direct:eve")
+
+
+async def asked(database: Database) -> str:
+    """The code that a stranger got."""
+    now = SystemClock().now().timestamp()
+    try:
+        assert await database.run(partial(pairings.ask, message=EVE, now=now))
+        [eve] = await database.read(partial(pairings.pairings, now=now))
+        return eve.code
+    finally:
+        database.close()
+
+
+def goes_on(denizen: Run, code: str) -> None:
+    """List, approve and revoke the sender with this code."""
+    assert f"waits with code {code}" in denizen("pair", "list").out
+    ran = denizen("pair", "approve", code.lower())
+    assert (ran.out, ran.status) == ("irc:eve may speak now.\n", 0), ran.err
+    assert "paired" in denizen("pair", "list").out
+    ran = denizen("pair", "approve", code)
+    assert (ran.status, f"No pairing code {code} is open" in ran.err) == (1, True)
+    assert denizen("pair", "revoke", "irc:eve").out == "irc:eve may no longer speak.\n"
+    ran = denizen("pair", "revoke", "irc:eve")
+    assert (ran.status, "irc:eve isn't paired" in ran.err) == (1, True)
+
+
+async def test_sender_is_paired_while_the_gateway_runs(home: Path, gateway: GatewayProgram, denizen: Run) -> None:
+    await gateway.end()
+    code = await asked(Database(SqliteFile(home / "gateway.db"), SystemClock()))
+    await gateway.start()
+    await asyncio.to_thread(goes_on, denizen, code)
+
+
+async def test_sender_is_paired_without_a_gateway(home: Path, denizen: Run) -> None:
+    code = await asked(Database(SqliteFile(home / "gateway.db"), SystemClock()))
+    await asyncio.to_thread(goes_on, denizen, code)
+
+
+async def test_sender_is_paired_in_a_database(home: Path, denizen: Run, postgres_url: str) -> None:
+    share(home, postgres_url)
+    code = await asked(Database(PostgresLedger(postgres_url), SystemClock()))
+    await asyncio.to_thread(goes_on, denizen, code)
