@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers.slack import ANN, APP_TOKEN, BEN, BOT, BOT_TOKEN, SlackServer
 
 from denizen.errors import ConfigError
-from denizen.ports import AnswerChoice, ChannelHome, ChannelRefused, OutboundMessage
-from denizen.testing import ChannelConformance, FakeClock
+from denizen.ports import AnswerChoice, ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
+from denizen.testing import FakeClock
 from denizen.worlds.chat.delivery.channels.slack import KIND, SlackChannel, SlackSettings
 
 THREAD = "D0ANN/1699.000007"
@@ -23,7 +24,7 @@ def text(content: str, chat: str = "D0ANN", **fields: object) -> OutboundMessage
     return replace(OutboundMessage("slack", chat, content), **fields)
 
 
-class TestSlack(ChannelConformance):
+class TestSlack(KilledChannelConformance):
     @pytest.fixture
     async def far_end(self) -> AsyncGenerator[SlackServer]:
         async with SlackServer().serving() as server:
@@ -34,6 +35,10 @@ class TestSlack(ChannelConformance):
         channel = KIND.connect(settings(far_end), ChannelHome("slack", tmp_path / "home", FakeClock()))
         assert isinstance(channel, SlackChannel)
         return channel
+
+    @pytest.fixture
+    def opening(self, far_end: SlackServer) -> tuple[str, ChannelSettings]:
+        return f"{SlackSettings.__module__}:KIND", settings(far_end)
 
     # Receiving
 

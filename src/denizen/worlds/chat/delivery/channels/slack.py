@@ -124,16 +124,17 @@ class SlackChannel:
         sender = message.get("user") or message.get("bot_id") or ""
         if not sender or sender == self._me["user_id"] or message.get("bot_id") == self._me["bot_id"]:
             return None
-        if is_edit and not (message.get("edited") and message["text"] != event["previous_message"].get("text")):
+        if is_edit and not (
+            message.get("edited") and message.get("text") != event.get("previous_message", {}).get("text")
+        ):
             return None  # a link was unfolded, say
         channel, at = event["channel"], message["ts"]
         thread = message.get("thread_ts", "") if message.get("thread_ts") != at else ""
         mention, text = f"<@{self._me['user_id']}>", message.get("text", "")
         files, complaints = await self._files(message.get("files", ()))
-        heard = self._heard(
-            channel, thread, sender, "\n".join([_plain(text.removeprefix(mention)), *complaints]).strip()
-        )
-        self._remember(self._recipients, heard.chat, {"user": sender, "team": payload.get("team_id", "")})
+        content = "\n".join([_plain(text.removeprefix(mention)), *complaints]).strip()
+        heard = self._heard(channel, thread, sender, content)
+        _remember(self._recipients, heard.chat, {"user": sender, "team": payload.get("team_id", "")})
         return msgspec.structs.replace(
             heard,
             media=files,
@@ -165,9 +166,8 @@ class SlackChannel:
         for file in files:
             name, url = file.get("name") or file["id"], file.get("url_private_download") or file.get("url_private")
             if not url or file.get("size", 0) > self.limits.media_in:
-                complaints.append(
-                    f"[The file {name} is larger than {self.limits.media_in:,} bytes, or not for this app.]"
-                )
+                limit = f"larger than {self.limits.media_in:,} bytes"
+                complaints.append(f"[The file {name} is {limit}, or this app may not have it.]")
                 continue
             headers = {"Authorization": f"Bearer {self._settings.bot_token}"}
             async with (
@@ -179,12 +179,6 @@ class SlackChannel:
                     continue
                 saved.append(save_media(self._home, file["id"], name, await reply.read()))
         return tuple(saved), complaints
-
-    def _remember(self, values: dict[str, Any], key: str, value: Any) -> None:
-        values.pop(key, None)
-        values[key] = value
-        if len(values) > _MAX_REMEMBERED:
-            values.pop(next(iter(values)))
 
     # Sending
 
@@ -259,42 +253,43 @@ class SlackChannel:
 
     async def _show(self, chat: str, draft: str, text: str) -> str:
         room, _, thread = chat.partition("/")
-        if draft.startswith(_STREAM) or (not draft and thread and chat in self._recipients):
-            text = text.rstrip("… ")  # Slack shows by itself that a stream goes on
+        bare = text.rstrip("… ")  # Slack shows by itself that a stream goes on
         if draft.startswith(_STREAM):
-            shown = self._streamed.get(draft, text)
-            if text.startswith(shown) and text != shown:
-                added = text[len(shown) :]
+            shown = self._streamed.get(draft, bare)
+            if bare.startswith(shown) and bare != shown:
+                added = bare[len(shown) :]
                 await self._web.chat_appendStream(channel=room, ts=draft.removeprefix(_STREAM), markdown_text=added)
-                self._remember(self._streamed, draft, text)
+                _remember(self._streamed, draft, bare)
             return draft
         if draft:
             await self._web.chat_update(channel=room, ts=draft, markdown_text=text)
             return draft
         if thread and (to := self._recipients.get(chat)):
             recipient = {"recipient_user_id": to["user"], "recipient_team_id": to["team"]}
-            stream = self._web.chat_startStream(channel=room, thread_ts=thread, markdown_text=text, **recipient)
+            stream = self._web.chat_startStream(channel=room, thread_ts=thread, markdown_text=bare, **recipient)
             if started := await _unless_refused(stream):
-                self._remember(self._streamed, draft := _STREAM + started["ts"], text)
+                _remember(self._streamed, draft := _STREAM + started["ts"], bare)
                 return draft
-            text += " …"
         posted = await self._web.chat_postMessage(channel=room, thread_ts=thread or None, markdown_text=text)
         return str(posted["ts"])
+
+
+def _remember(values: dict[str, Any], key: str, value: Any) -> None:
+    """Keep a value; the oldest is forgotten where there are many."""
+    values.pop(key, None)
+    values[key] = value
+    if len(values) > _MAX_REMEMBERED:
+        values.pop(next(iter(values)))
 
 
 async def _written(method: Callable[..., Awaitable[Any]], message: OutboundMessage, **place: Any) -> Any:
     """Call a method of the Web API with a message's Markdown and buttons; with its plain text if Slack refuses that."""
     body: dict[str, Any] = {"markdown_text": message.content}
     if message.choices:
-        buttons = [
-            {
-                "type": "button",
-                "action_id": f"choice-{number}",
-                "text": {"type": "plain_text", "text": choice.label},
-                "value": choice.text,
-            }
-            for number, choice in enumerate(message.choices)
-        ]
+        buttons: list[dict[str, Any]] = []
+        for number, choice in enumerate(message.choices):
+            label = {"type": "plain_text", "text": choice.label}
+            buttons.append({"type": "button", "action_id": f"choice-{number}", "text": label, "value": choice.text})
         blocks = [{"type": "markdown", "text": message.content}, {"type": "actions", "elements": buttons}]
         body = {"blocks": blocks, "text": message.content[:1000]}
     plain = html.escape(message.content, quote=False)

@@ -1,6 +1,7 @@
 """Telegram: a bot, by long polling of the Bot API (https://core.telegram.org/bots/api)."""
 
 import itertools
+import logging
 import mimetypes
 import os
 import re
@@ -328,6 +329,7 @@ def _bot(settings: TelegramSettings) -> "tuple[Bot, HTTPXRequest]":
     from telegram import Bot
     from telegram.request import HTTPXRequest
 
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each request
     # All other requests open a connection: one that was kept may be closed just when a message is sent over it, and
     # nobody would know that message's fate.
     verify = httpx.create_ssl_context()
