@@ -82,7 +82,7 @@ async def main() -> None:
         for task in tasks:
             if task.done():
                 task.result()
-    for row in await outbox.replies("fake", CHAT, after=0, most=100, wait=0):
+    for row in await outbox.replies("fake", CHAT, after=0, most=10_000, wait=0):
         print(row.message.content, row.state)
     for task in tasks:
         task.cancel()

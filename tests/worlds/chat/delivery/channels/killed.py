@@ -12,7 +12,7 @@ from tests import soak
 from tests.conftest import Drive
 
 from denizen.config import Config
-from denizen.ports import Channel, ChannelRefused, ChannelSettings
+from denizen.ports import Channel, ChannelHome, ChannelRefused, ChannelSettings
 from denizen.testing import ChannelConformance, FakeClock, FarEnd
 from denizen.testing.conformance_channel import Inbox
 from denizen.worlds.chat.delivery.channel_kinds import load_kind, open_channels
@@ -20,6 +20,11 @@ from denizen.worlds.chat.delivery.channel_kinds import load_kind, open_channels
 DRIVER = Path(__file__).with_name("kill_driver.py")
 MESSAGES = soak.share(13)
 """Of each round; it dies twice for each message."""
+
+
+def home_of(folder: Path, channel: str) -> ChannelHome:
+    """Where the process of a test with that temporary folder keeps what the channel knows."""
+    return ChannelHome(channel, folder / "channel", FakeClock())
 
 
 class KilledChannelConformance(ChannelConformance):
@@ -70,17 +75,17 @@ class KilledChannelConformance(ChannelConformance):
             pass
         for step in itertools.count(1):
             contents = [f"{step}-{number}" for number in range(1, MESSAGES + 1)]
-            (place := folder / f"step-{step}").mkdir()
-            first = await asyncio.to_thread(driver, place, message.chat, step, *contents)
+            first = await asyncio.to_thread(driver, folder, message.chat, step, *contents)
             if first.returncode == 0:
                 break
             assert first.returncode == -9, first.stderr
-            again = await asyncio.to_thread(driver, place, message.chat, 0, *contents)
-            states = [line.rsplit(" ", 1) for line in again.stdout.splitlines()]
+            again = await asyncio.to_thread(driver, folder, message.chat, 0, *contents)
+            states = [line.rsplit(" ", 1) for line in again.stdout.splitlines()][-MESSAGES:]
             assert [content for content, _ in states] == contents, f"killed at step {step}: {again.stderr}"
             arrived = [text for text in await far_end.arrived() if text in contents]
             maybe = {content for content, state in states if state == "unknown"}
-            assert arrived == [content for content in contents if content not in maybe or content in arrived]
+            expected = [content for content in contents if content not in maybe or content in arrived]
+            assert arrived == expected, f"killed at step {step}: {arrived}, and {states} {again.stderr}"
             assert all(state == "sent" for content, state in states if content not in maybe)
             unknown += len(maybe)
         assert step == 2 * MESSAGES + 1

@@ -12,11 +12,12 @@ import nio
 import pytest
 from msgspec.structs import replace
 from nio.crypto import encrypt_attachment
+from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance, home_of
 from tests.worlds.chat.delivery.channels.servers.synapse_server import FaultyProxy, MatrixUser, Synapse
 
 from denizen.errors import ConfigError
-from denizen.ports import Channel, ChannelHome, ChannelRefused, InboundMessage, OutboundMessage
-from denizen.testing import ChannelConformance, FakeClock, FarEnd
+from denizen.ports import Channel, ChannelHome, ChannelRefused, ChannelSettings, InboundMessage, OutboundMessage
+from denizen.testing import FakeClock, FarEnd
 from denizen.worlds.chat.delivery.channels.matrix import KIND, MatrixChannel, MatrixSettings
 
 PATIENCE_S = 60.0
@@ -129,7 +130,7 @@ def home(tmp_path: Path) -> ChannelHome:
     return ChannelHome("matrix", tmp_path / "matrix", FakeClock())
 
 
-class TestMatrix(ChannelConformance):
+class TestMatrix(KilledChannelConformance):
     @pytest.fixture
     async def far_end(self, synapse: Synapse) -> AsyncIterator[MatrixEnd]:
         async with MatrixEnd.opened(synapse) as end:
@@ -137,7 +138,11 @@ class TestMatrix(ChannelConformance):
 
     @pytest.fixture
     def channel(self, far_end: MatrixEnd, tmp_path: Path) -> Channel:
-        return MatrixChannel(far_end.settings, ChannelHome("matrix", tmp_path / "matrix", FakeClock()))
+        return MatrixChannel(far_end.settings, home_of(tmp_path, "matrix"))
+
+    @pytest.fixture
+    def opening(self, far_end: MatrixEnd) -> tuple[str, ChannelSettings]:
+        return f"{MatrixSettings.__module__}:KIND", far_end.settings
 
 
 @asynccontextmanager
