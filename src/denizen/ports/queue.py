@@ -14,7 +14,7 @@ def _new_id() -> str:
     return uuid4().hex
 
 
-class InboundMessage(msgspec.Struct, frozen=True):
+class InboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something a person, or the system, wrote to an agent.
 
     `id` is the same whenever the channel delivers the message again, and unique within the channel. `media` are paths
@@ -46,7 +46,7 @@ class AnswerChoice(msgspec.Struct, frozen=True):
     text: str
 
 
-class OutboundMessage(msgspec.Struct, frozen=True):
+class OutboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something to send to a chat; `id` is its idempotency key, `in_reply_to` the id of the message it answers.
 
     Without `send` it is kept to be fetched, and not sent. A question has `choices`; pressing a button arrives as a

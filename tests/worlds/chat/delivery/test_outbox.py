@@ -226,3 +226,29 @@ async def test_ids_of_any_length_are_stored_in_every_database(database: Database
     [reply] = await outbox.replies("http", chat, after=0, most=1, wait=0)
     assert (reply.message.chat, reply.message.content) == (chat, "hello")
     assert not await outbox.replies("http", f"{chat}0", after=0, most=1, wait=0)
+
+
+class CountedReads(SqliteFile):
+    """Counts how often the ledger is read."""
+
+    reads = 0
+
+    async def read(self, work: Callable[[LedgerConnection], T]) -> T:
+        self.reads += 1
+        return await super().read(work)
+
+
+async def test_poll_after_the_last_message_waits_without_reading(tmp_path: Path) -> None:
+    database = Database(ledger := CountedReads(tmp_path / "gateway.db"), SystemClock())
+    outbox = Outbox(database, {}, clock=SystemClock())
+    look = partial(outbox.replies, "irc", "den", most=10, wait=60)
+    await outbox.put(text("one"))
+    assert [row.seq for row in await look(after=0)] == [1]
+    read = ledger.reads
+    polls = [asyncio.create_task(look(after=1)) for _ in range(2)]
+    await asyncio.sleep(0)
+    await outbox.put(text("two"))
+    assert [[row.seq for row in await poll] for poll in polls] == [[2], [2]]
+    assert ledger.reads == read + len(polls)
+    assert [row.seq for row in await look(after=1)] == [2]
+    database.close()

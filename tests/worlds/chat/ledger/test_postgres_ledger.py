@@ -78,6 +78,6 @@ async def test_tables_stay_as_they_are_while_a_process_of_an_earlier_version_run
         assert old.execute(versions).fetchall() == [(1,), (1,)]
         old.execute("DELETE FROM procrastinate_workers")
         open_gateway(postgres_url)
-        assert old.execute(versions).fetchall() == [(4,), (2,)]
+        assert old.execute(versions).fetchall() == [(5,), (2,)]
         old.execute("INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now())")
         PostgresLedger(postgres_url).close()

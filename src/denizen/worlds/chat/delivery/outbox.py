@@ -23,6 +23,8 @@ RECONCILE_DELAYS_S = (1.0, 10.0, 60.0)
 MIN_WAIT_S = 1.0
 """Least seconds before a message is sent that its channel takes later."""
 _DAY_S = 86_400.0
+_MAX_ENDS = 10_000
+"""Chats whose last number is known."""
 _log = logging.getLogger(__name__)
 
 
@@ -47,6 +49,7 @@ class Outbox:
         self._keep_s = keep_days * _DAY_S
         self._news = asyncio.Event()
         self._readers: WeakValueDictionary[tuple[str, str], asyncio.Event] = WeakValueDictionary()
+        self._ends: dict[tuple[str, str], int] = {}  # chats without messages after that number
         database.news["outbox"] = self._hear
 
     async def put(self, message: OutboundMessage) -> None:
@@ -64,11 +67,13 @@ class Outbox:
         try:
             self._tell([msgspec.json.decode(chat, type=tuple[str, str])])
         except msgspec.DecodeError:
+            self._ends.clear()
             self._tell([*self._readers])
             self._news.set()
 
     def _tell(self, chats: Iterable[tuple[str, str]]) -> None:
         for chat in chats:
+            self._ends.pop(chat, None)
             if reader := self._readers.pop(chat, None):
                 reader.set()
             if chat[0] not in outbound.POLLED:
@@ -84,8 +89,11 @@ class Outbox:
         look = partial(outbound.replies, channel=channel, chat=chat, after=after, most=most, last=last)
         deadline = self._clock.monotonic() + wait
         while True:
-            news = self._reader(channel, chat)
-            found = await self.database.read(look)
+            news, found = self._reader(channel, chat), list[OutboxRow]()
+            if wait <= 0 or after < self._ends.get((channel, chat), after + 1):
+                found = await self.database.read(look)
+                if not news.is_set() and (last or len(found) < most):
+                    self._note_end((channel, chat), found[-1].seq if found else after)
             rest = deadline - self._clock.monotonic()
             if found or rest <= 0:
                 return found
@@ -193,6 +201,12 @@ class Outbox:
     async def _save(self, row: OutboxRow) -> OutboxRow:
         await self.database.persist(partial(outbound.save_progress, row=row))
         return row
+
+    def _note_end(self, chat: tuple[str, str], number: int) -> None:
+        """Note that the chat has no message after that number, so that the next poll waits without a look."""
+        if len(self._ends) >= _MAX_ENDS:
+            self._ends.clear()
+        self._ends[chat] = number
 
     def _reader(self, channel: str, chat: str) -> asyncio.Event:
         """The event of the next message to a chat."""

@@ -42,7 +42,7 @@ _RETRY_S = 1.0
 """Seconds between attempts to reach the server."""
 _LOCKED_RETRY = BackOff(0.02, 0.02, jitter=1.0)
 """The delay before a session is claimed again whose row another transaction has locked."""
-_OTHERS_WAIT = BackOff(0.2, 0.2, jitter=1.0)
+_OTHERS_WAIT = BackOff(0.5, 0.5, jitter=1.0)
 """The delay before a worker looks for bells that another one should hear first, and for all that ring meanwhile."""
 _DAY_S = 86_400.0
 _MAX_RUNG_AGAIN = 20
