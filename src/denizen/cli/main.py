@@ -45,6 +45,7 @@ COMMANDS = {
     "send": ("denizen.cli.gateway.send:send", "Send a message to the gateway, and print its reply."),
     "pair": ("denizen.cli.gateway.pair:pair", "List, approve or revoke the senders who may speak to the gateway."),
     "status": ("denizen.cli.gateway.status:status", "Show whether a gateway runs, and where."),
+    "channels": ("denizen.cli.gateway.channels:channels", "List or add the gateway's channels."),
     "moo": ("denizen.cli.moo.moo:moo", "Create, check and run characters of a text world."),
     "mcp": ("denizen.cli.mcp:mcp", "List, add, test, trust or sign in to MCP servers."),
     "models": ("denizen.cli.models:models", "List the providers and models that can be used."),

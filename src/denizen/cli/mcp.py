@@ -18,7 +18,7 @@ from denizen.config.load import Loaded, load
 from denizen.config.pins import Pins
 from denizen.config.redact import Redactor
 from denizen.config.settings import McpServer
-from denizen.config.write import add_server
+from denizen.config.write import add_table
 from denizen.errors import ConfigError, DenizenError
 from denizen.runtime.clock import SystemClock
 from denizen.text.plural import counted
@@ -90,7 +90,7 @@ def add(name: str, target: tuple[str, ...], env: Sequence[str], headers: Sequenc
         settings = {"url": target[0], "headers": _pairs(headers)}
     else:
         settings = {"command": target[0], "args": [*target[1:]], "env": _pairs(env), "cwd": cwd}
-    add_server(home(), name, {key: value for key, value in settings.items() if value})
+    add_table(home(), "mcp", name, {key: value for key, value in settings.items() if value})
     write(f"{home() / 'denizen.toml'}\n")
     say(f"Added. Try it: denizen mcp test {name}")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from denizen.config.env import escape
-from denizen.config.files import write_private
+from denizen.config.env import escape, read_dotenv
+from denizen.config.files import as_text, read_settings, write_private
 from denizen.config.home import sole_writer
 from denizen.config.redact import map_text
 from denizen.config.rules import check_examples
@@ -57,21 +57,35 @@ def set_tool_default(home: Path, tool: str, argument: str, value: Any) -> None:
         write_private(path, _first(attempts, wanted, path, f"[tools.{tool}] {argument} = {to_toml(value)}"))
 
 
-def add_server(home: Path, name: str, settings: dict[str, Any]) -> None:
-    """Add an MCP server at the end of the file, as the table `[mcp.NAME]`, a bare key; comments and layout stay.
+def add_table(home: Path, group: str, name: str, settings: dict[str, Any]) -> None:
+    """Add the table `[GROUP.NAME]`, of bare keys, at the end of the file; comments and layout stay.
 
-    Raises ConfigError if one has that name, or the file isn't valid.
+    Raises ConfigError when there is one of that name, or the file isn't valid.
     """
     path = home / "denizen.toml"
     with sole_writer(home):
         file = SettingsFile.read(path)
-        servers = file.data.get("mcp", {})
-        if name in servers:
-            raise ConfigError(f"{path} has an MCP server {name} already. Change it there, or take another name.")
-        wanted = {**file.data, "mcp": {**servers, name: settings}}
+        tables = file.data.get(group, {})
+        if name in tables:
+            raise ConfigError(f"{path} has [{group}.{name}] already. Change it there, or take another name.")
+        wanted = {**file.data, group: {**tables, name: settings}}
         lines = "".join(f"{key} = {_as_value(value)}\n" for key, value in settings.items())
-        table = f"[mcp.{name}]\n{lines}"
+        table = f"[{group}.{name}]\n{lines}"
         write_private(path, _first(iter([f"{file.text}{_gap(file.text)}{table}"]), wanted, path, f"\n{table}"))
+
+
+def add_variable(home: Path, name: str, value: str) -> None:
+    """Add a variable to the home's `.env`. Raises ConfigError when it is there with another value."""
+    path = home / ".env"
+    with sole_writer(home):
+        known = read_dotenv(home)
+        if name in known and known[name] != value:
+            raise ConfigError(f"{path} has {name} already, with another value. Remove it there, or change it.")
+        if name not in known:
+            text = as_text(read_settings(path) or b"", path)
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+            end = "" if not text or text.endswith("\n") else "\n"
+            write_private(path, f'{text}{end}{name}="{escaped}"\n'.encode())
 
 
 def _as_value(value: Any) -> str:

@@ -1,0 +1,114 @@
+"""`denizen channels`: the gateway's channels, how each is, and adding one."""
+
+import asyncio
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from denizen.cli.home import home
+from denizen.cli.output import is_interactive, print_table, say, write
+from denizen.cli.text import printable
+from denizen.config.check import check, convert, describe, fields
+from denizen.config.env import fill_in, references
+from denizen.config.load import load
+from denizen.config.plugins import channel_entries
+from denizen.config.redact import Redactor, is_secret
+from denizen.config.reference import settings_of
+from denizen.config.settings import Config
+from denizen.config.toml import SettingsFile
+from denizen.config.write import add_table, add_variable
+from denizen.worlds.chat.delivery.channel_kinds import kind_of, load_kind, naming_missing_packages
+from denizen.worlds.chat.delivery.channel_states import ChannelState, read_states
+from denizen.worlds.chat.http.server import find_running
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def channels(context: click.Context) -> None:
+    """List the gateway's channels: their kinds, whether they are connected, the last message and the last error."""
+    if context.invoked_subcommand:
+        return
+    loaded, is_running = load(), find_running(home()) is not None
+    for text in loaded.notices:
+        click.secho(printable(text), fg="yellow", err=True)
+    states, redactor = read_states(home() / "channels.json"), Redactor.from_environ(loaded.environ, loaded.secrets)
+    rows = [
+        (name, kind_of(name, settings), redactor.text(states.get(name, ChannelState()).line(is_running=is_running)))
+        for name, settings in loaded.config.channels.items()
+    ]
+    if rows:
+        print_table(("name", "kind", "state"), rows, elastic="state")
+    else:
+        say("No channels are configured.")
+    say(f"Kinds: {', '.join(channel_entries())}. Add a channel: denizen channels add KIND")
+
+
+@channels.command(short_help="Add a channel to your denizen.toml.")
+@click.option("--name", default="", metavar="NAME", help="The channel's name (default: the kind's).")
+@click.argument("kind", metavar="KIND")
+@click.argument("given", nargs=-1, metavar="[SETTING=VALUE]…")
+def add(kind: str, given: Sequence[str], name: str) -> None:
+    """Add a channel to your denizen.toml: say what to do in its service, ask for its settings, and check them there.
+
+    Secrets are stored in .env in the home, unless they are references: 'token=${BOT_TOKEN}'.
+    """
+    found, name = load_kind(kind), name or kind
+    say(found.steps)
+    values = _asked(found.settings, dict(_pair(each) for each in given))
+    if name != kind:
+        values = {"type": kind, **values}
+    loaded, secrets = load(), dict[str, str]()
+    for key, value in values.items():
+        if isinstance(value, str) and is_secret(key, value, even_words=True) and not any(references(value)):
+            variable = re.sub(r"\W", "_", f"{name}_{key}", flags=re.ASCII).upper()
+            secrets[variable], values[key] = value, f"${{{variable}}}"
+    environ = {**loaded.environ, **secrets}
+    data = {"channels": {name: values}}
+    check(SettingsFile("The options", "", data), Config, environ, {name: found.settings})
+    with naming_missing_packages(kind):
+        account = asyncio.run(_checked(found.check, convert(fill_in(values, environ), found.settings)))
+    for variable, value in secrets.items():
+        add_variable(home(), variable, value)
+    add_table(home(), "channels", name, values)
+    write(f"{home() / 'denizen.toml'}\n")
+    say(f"Added {name}: {account}. The gateway reads it when it starts, or at SIGHUP. `denizen channels` shows it.")
+
+
+async def _checked(check_account: Any, settings: msgspec.Struct) -> str:
+    return await check_account(settings)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"{text!r} isn't SETTING=VALUE.")
+    return key, value
+
+
+def _asked(table: type[msgspec.Struct], given: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that were given, and those without a default, which the person is asked for."""
+    docs = {each.name.rpartition(".")[2]: each.doc for each in settings_of(table, "channel")}
+    values, known = dict(given), fields(table)
+    for key, field in known.items():
+        if field.required and key not in values:
+            if not is_interactive():
+                raise click.UsageError(f"Give {key}={describe(field.type)}: nobody can be asked here.")
+            hides = is_secret(key, "x" * 20, even_words=True)
+            values[key] = click.prompt(f"{docs[key]}\n{key}", hide_input=hides, err=True)
+    return {key: _typed(value, known[key].type) if key in known else value for key, value in values.items()}
+
+
+def _typed(text: str, kind: Any) -> Any:
+    """A setting's value as TOML has it: texts without quotes, the items of a list with commas between them."""
+    if describe(kind).startswith("a list"):
+        return [each.strip() for each in text.split(",") if each.strip()]
+    if describe(kind) in {"true or false", "a number"} or describe(kind).startswith("an integer"):
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            return text
+    return text
