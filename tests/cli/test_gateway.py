@@ -260,7 +260,7 @@ def test_owner_that_names_no_chat_is_refused_with_an_example(denizen: Run, home:
         file.write('[gateway]\nowner = "ann"\n')
     ran = denizen("gateway")
     assert ran.status == 2
-    assert 'gateway.owner: expected a string such as "http:ann"' in ran.err
+    assert 'gateway.owner is "channel:chat", such as "http:ann"' in ran.err
 
 
 async def test_files_are_private_and_gateway_json_goes_with_the_gateway(gateway: GatewayProgram, home: Path) -> None:
@@ -364,7 +364,11 @@ async def test_sighup_reads_the_configuration_again_or_says_what_is_wrong_with_i
     settings = home / "denizen.toml"
     good, url = settings.read_text(), gateway.url
     for refused, (bad, why) in enumerate(
-        (("[gateway]\nturns = 0\n", "turns"), ("[agent]\ndriver = 'x'\n", "no driver"))
+        (
+            ("[gateway]\nturns = 0\n", "turns"),
+            ("[agent]\ndriver = 'x'\n", "no driver"),
+            ("[gateway]\nowner = 'boss'\n", "gateway.owner is"),
+        )
     ):
         settings.write_text(good + bad)
         gateway.process.send_signal(signal.SIGHUP)

@@ -29,6 +29,7 @@ from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.ledger.database import LedgerTaken, WorkerTiming
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.cron import Cron, cron_tool
+from denizen.worlds.chat.turns.people import People
 from denizen.worlds.chat.turns.spawn import spawn_tool
 
 _THRESHOLD = (20_000, 10, 10)
@@ -101,7 +102,9 @@ async def run_until_stopped(
         if stop.is_set():  # it reads the configuration anyway, or was told to end
             return
         try:
-            options.agent(_load(options))  # what the configuration names must be there, too
+            loaded = _load(options)
+            options.agent(loaded)  # what the configuration names must be there, too
+            People(loaded.config)
         except DenizenError as error:
             _log.error("SIGHUP: the configuration has mistakes, and the old one stays. %s", error)
             return

@@ -10,6 +10,7 @@ import pytest
 from tests.worlds.chat.conftest import PATIENCE, OpenDatabase, Scene, Serve
 from tests.worlds.chat.ledger.test_questions import ASKS, word_of
 
+from denizen.errors import ConfigError
 from denizen.ports import ChannelSettings, InboundMessage
 from denizen.sessions import SessionKey
 from denizen.testing import FakeClock, MemoryChannel
@@ -53,9 +54,9 @@ async def test_stranger_gets_one_code_an_hour_however_much_they_write(serve: Ser
         await accepted(scene, *(written(f"hello {number}", "eve") for number in range(20)))
         first = await code_of(scene, "eve")
         await clock.sleep(CODE_LIFE_S)
+        assert await scene.gateway.access.approve(first) is None, "it has expired"
         await accepted(scene, written("still me", "eve"))
         assert await code_of(scene, "eve", 2) != first
-        assert await scene.gateway.access.approve(first) is None, "it has expired"
 
 
 async def test_approved_sender_is_greeted_and_answered_until_revoked(serve: Serve) -> None:
@@ -258,3 +259,9 @@ async def test_replays_with_new_ids_are_dropped_as_often_as_they_were_seen(serve
         asked = [request.messages[-1] for request in scene.model.requests]
     words = [re.search(r"hello|bye|missed", str(each))[0] for each in asked]  # pyrefly: ignore[unsupported-operation]
     assert words == ["hello", "hello", "bye", "hello", "missed", "bye"]
+
+
+async def test_owner_that_is_not_a_chat_is_refused(serve: Serve) -> None:
+    with pytest.raises(ConfigError, match=r'gateway\.owner is "channel:chat"'):
+        async with serve(owner=["irc:boss", "boss"]):
+            pass

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from denizen.ports import Answer, AnswerChoice, Control, InboundMessage, OutboundMessage
+from denizen.sessions import SessionKey
 from denizen.sessions.key import bounded
 from denizen.worlds.chat.ledger.ledger import LedgerConnection, parked
 
@@ -154,11 +155,10 @@ def waiting_text(db: LedgerConnection, message: InboundMessage, may_answer: MayA
     waiting = parked(db, message.session_key)
     if not waiting:
         return "", ""
-    of_session = [each for each in open_questions(db) if each.message.session_key == message.session_key]
-    chat = (message.channel, message.chat)
-    here = [
-        each for each in of_session if (each.message.channel, each.message.chat) == chat or may_answer(each.message)
-    ]
+    key = message.session_key
+    here = [each for each in open_questions(db, message.channel, message.chat) if each.message.session_key == key]
+    if not here and SessionKey.parse(key).kind == "direct":  # a group isn't shown what the owner is asked elsewhere
+        here = [each for each in open_questions(db) if each.message.session_key == key and may_answer(each.message)]
     if not here:
         words = "Your message waits: the owner must answer an earlier question of this chat first."
         return words, waiting.id

@@ -97,11 +97,9 @@ class SenderAccess:
 
 def not_open(code: str) -> str:
     """The error for a code that can't be approved."""
-    return f"No pairing code {code} is open: it was mistyped, used, or is over an hour old. The sender writes again."
+    return f"No pairing code {code} is open: mistyped, used, or over an hour old. The next message gets a new one."
 
 
 def not_paired(who: str) -> str:
     """The error for a sender who can't be revoked."""
-    return (
-        f"{who} isn't paired. Those whom the configuration names are in `channels.….allow`, [people] or gateway.owner."
-    )
+    return f"{who} isn't paired. The configuration may allow them: `allow` of the channel, [people], gateway.owner."
