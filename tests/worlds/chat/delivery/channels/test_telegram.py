@@ -175,5 +175,6 @@ class TestTelegram(KilledChannelConformance):
     async def test_check_names_the_bot(self, far_end: TelegramServer) -> None:
         assert await KIND.check(settings(far_end)) == "@denizen_bot"
         assert KIND.account(settings(far_end)) == "1234"
-        with pytest.raises(ChannelRefused, match="@BotFather"):
-            await KIND.check(settings(far_end, "1234:wrong"))
+        for token in ("1234:wrong", ""):
+            with pytest.raises(ChannelRefused, match="@BotFather"):
+                await KIND.check(settings(far_end, token))

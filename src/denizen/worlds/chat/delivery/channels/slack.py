@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import msgspec
@@ -69,9 +69,9 @@ _LIMITS = ChannelLimits(
 class SlackSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Slack app."""
 
-    bot_token: Annotated[str, msgspec.Meta(pattern="^xoxb-")]
+    bot_token: str
     """The bot's token, from "OAuth & Permissions"."""
-    app_token: Annotated[str, msgspec.Meta(pattern="^xapp-")]
+    app_token: str
     """The app-level token with the scope `connections:write`, from "Basic Information"."""
     base_url: str = "https://slack.com/api/"
     """The Web API."""
@@ -390,7 +390,7 @@ async def _check(settings: SlackSettings) -> str:
 
 
 def _account(settings: SlackSettings) -> str:
-    return settings.app_token.split("-")[2]  # the id of the app
+    return "".join(settings.app_token.split("-")[2:3])  # the id of the app
 
 
 KIND = ChannelKind(

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -63,7 +63,7 @@ _LIMITS = ChannelLimits(
 class TelegramSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Telegram bot."""
 
-    token: Annotated[str, msgspec.Meta(pattern=r"^\d+:\S+$")]
+    token: str
     """The bot's token, from @BotFather."""
     base_url: str = "https://api.telegram.org"
     """The Bot API server: Telegram's, or one of your own."""
@@ -345,10 +345,10 @@ def _connect(settings: TelegramSettings, home: ChannelHome) -> TelegramChannel:
 
 
 async def _check(settings: TelegramSettings) -> str:
-    bot, _ = _bot(settings)
     from telegram.error import InvalidToken, TelegramError
 
     try:
+        bot, _ = _bot(settings)
         return f"@{(await bot.get_me()).username}"
     except InvalidToken as error:
         raise _token_refused("this bot") from error
