@@ -129,9 +129,11 @@ class TestOnInspircd(IrcConformance):
 async def receiving(channel: IrcChannel) -> AsyncGenerator[Inbox]:
     inbox = Inbox()
     task = asyncio.create_task(inbox.run(channel))
-    yield inbox
-    task.cancel()
-    await asyncio.wait([task])
+    try:
+        yield inbox
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 @asynccontextmanager

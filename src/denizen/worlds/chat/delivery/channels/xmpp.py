@@ -1,0 +1,378 @@
+"""XMPP: direct chats and rooms, on slixmpp."""
+
+import asyncio
+import logging
+import re
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from denizen.config.files import write_private
+from denizen.errors import ConfigError
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, ChannelSettings, Sent
+from denizen.ports.queue import InboundMessage, OutboundMessage
+from denizen.sessions import SessionKey
+from denizen.text.printable import printable
+
+MAX_CHARS = 10_000
+"""XMPP has no limit; servers refuse stanzas of more than some 100 kB."""
+CONFIRM_TIMEOUT_S = 60.0
+KEEPALIVE_S = 120.0
+JOIN_TIMEOUT_S = 30
+LEAVE_TIMEOUT_S = 3.0
+RECONNECT_S = 5.0
+PAGE_MESSAGES = 100
+"""Messages read from the archive at once; one that may have been sent is looked for among a chat's last ones."""
+_PLUGINS = ("xep_0030", "xep_0045", "xep_0198", "xep_0199", "xep_0203", "xep_0308", "xep_0313", "xep_0359")
+_log = logging.getLogger(__name__)
+
+
+class XmppSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An XMPP account."""
+
+    jid: str
+    """The account's address: `name@server`."""
+    password: str
+    """The account's password."""
+    host: str = ""
+    """Where the server is, with `port`; empty: as its domain's DNS says."""
+    port: int = 5222
+    direct_tls: bool = False
+    """TLS from the first byte, as at port 5223, instead of STARTTLS."""
+    ca: str = ""
+    """A file of certificates to trust, besides the system's."""
+    nick: str = "denizen"
+    """The agent's name in rooms."""
+    rooms: tuple[str, ...] = ()
+    """The rooms to join, as `room@conference.server`."""
+
+
+class XmppChannel:
+    """An account, its direct chats and rooms. A chat is the address of a person or of a room."""
+
+    def __init__(self, settings: XmppSettings, home: ChannelHome) -> None:
+        self.name = home.name
+        self._settings = settings
+        self._clock = home.clock
+        self._archived = home.folder / "last_archived"
+        self._client: Any = None
+        self._news = asyncio.Event()
+        self._inbox: deque[tuple[InboundMessage, str]] = deque()
+        self._is_online = False
+        self._joined = set[str]()
+        self._has_archive = True
+        self._failure: Exception | None = None
+        self._acks: dict[str, asyncio.Future[None]] = {}
+        self._errors: dict[str, str] = {}
+
+    @property
+    def limits(self) -> ChannelLimits:
+        return ChannelLimits(
+            length=MAX_CHARS, live="edit", live_interval=2.0, groups=True, reconciles=self._has_archive
+        )
+
+    # The connection
+
+    async def receive(self, accept: Accept) -> None:
+        client = self._client = self._client or self._new_client()
+        self._failure = None
+        _open(client, self._settings)
+        try:
+            while True:
+                self._news.clear()
+                while self._inbox:
+                    message, archived = self._inbox[0]
+                    await accept(message)
+                    self._inbox.popleft()
+                    if archived:
+                        write_private(self._archived, archived.encode(), sync=False)
+                if self._failure:
+                    raise self._failure
+                await self._wait(client)
+        finally:
+            await _close(client)
+
+    async def _wait(self, client: Any) -> None:
+        """Return when there is news, or after a while if the server is still there."""
+        from slixmpp.exceptions import IqError, IqTimeout
+
+        try:
+            async with asyncio.timeout(KEEPALIVE_S):
+                await self._news.wait()
+        except TimeoutError:
+            try:
+                await client.plugin["xep_0199"].send_ping(client.boundjid.domain, timeout=CONFIRM_TIMEOUT_S)
+            except IqError:
+                return  # it doesn't know pings, but is there
+            except IqTimeout:
+                client.abort()
+
+    def _new_client(self) -> Any:
+        client = _client(self._settings, self._fail)
+        client.exception = self._fail  # else slixmpp drops what its handlers raise
+        client.add_event_handler("stream_negotiated", self._begin)
+        client.add_event_handler("session_resumed", self._resume)
+        client.add_event_handler("message", self._hear)
+        client.add_event_handler("message_error", self._note_error)
+        client.add_event_handler("stanza_acked", self._confirm)
+        return client
+
+    async def _begin(self, _: object) -> None:
+        """A new session: read what came meanwhile, and say that we are here."""
+        from slixmpp import JID
+        from slixmpp.exceptions import IqError, XMPPError
+
+        after = self._archived.read_text(encoding="utf-8") if self._archived.exists() else ""
+        try:
+            while after and (results := await self._archive(after=after)):
+                for result in results:
+                    after, forwarded = result["mam_result"]["id"], result["mam_result"]["forwarded"]
+                    self._take(forwarded["stanza"], after, forwarded["delay"]["stamp"])
+        except IqError as error:
+            _log.warning("Channel %s can't read what was written meanwhile: %s", self.name, error.condition)
+        self._joined.clear()
+        self._resume(None)
+        self._client.send_presence()
+        for room in self._settings.rooms:
+            try:
+                await self._client.plugin["xep_0045"].join_muc_wait(
+                    JID(room), self._settings.nick, maxstanzas=0, timeout=JOIN_TIMEOUT_S
+                )
+            except (XMPPError, TimeoutError) as refused:
+                _log.warning("Channel %s can't join %s: %r", self.name, room, refused)
+            else:
+                self._joined.add(room)
+
+    def _resume(self, _: object) -> None:
+        self._is_online = True
+        self._news.set()
+
+    def _fail(self, failure: Exception) -> None:
+        self._is_online = False
+        self._failure = self._failure or failure
+        for ack in self._acks.values():
+            if not ack.done():
+                ack.set_exception(ConnectionError(str(failure)))
+        self._news.set()
+
+    # Receiving
+
+    def _hear(self, stanza: Any) -> None:
+        own = self._client.boundjid.bare
+        archived = stanza["stanza_id"]["id"] if stanza["stanza_id"]["by"] == own else ""
+        delay = stanza.get_plugin("delay", check=True)
+        if not (delay and stanza["type"] == "groupchat"):  # a room's history
+            self._take(stanza, archived, delay["stamp"] if delay else None)
+
+    def _take(self, stanza: Any, archived: str, written_at: datetime | None) -> None:
+        """Put a message into the inbox, unless it is our own."""
+        sender, text = stanza["from"], printable(stanza["body"]).strip()
+        is_group = stanza["type"] == "groupchat"
+        is_own = sender.resource == self._settings.nick if is_group else sender.bare == self._client.boundjid.bare
+        if is_own or not text or stanza["type"] not in {"chat", "normal", "groupchat"}:
+            return
+        is_private = not is_group and sender.bare in self._settings.rooms
+        chat = sender.full if is_private else sender.bare
+        known = (
+            self._client.plugin["xep_0045"].get_jid_property(sender.bare, sender.resource, "jid") if is_group else None
+        )
+        person = str(known).partition("/")[0] if known else sender.full if is_group or is_private else sender.bare
+        called = re.match(rf"{re.escape(self._settings.nick)}[:,]\s*", text, re.IGNORECASE) if is_group else None
+        author = sender.full if is_group or is_private else sender.bare
+        correction = stanza.get_plugin("replace", check=True)
+        message = InboundMessage(
+            self.name,
+            chat,
+            person,
+            text[called.end() :] if called else text,
+            str(SessionKey(chat, kind="group" if is_group else "direct", channel=self.name)),
+            id=f"{author}:{stanza['id'] or archived or uuid4().hex}",
+            is_group=is_group,
+            is_addressed=not is_group or bool(called),
+            edit_of=f"{author}:{correction['id']}" if correction else "",
+            sent_at=written_at or self._clock.now(),
+        )
+        self._inbox.append((message, archived))
+        self._news.set()
+
+    # Sending
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        from slixmpp.exceptions import XMPPError
+
+        if message.media:
+            return Sent("failed", "This channel sends no files.")
+        if len(message.content) > MAX_CHARS:
+            return Sent("failed", f"The message is longer than {MAX_CHARS:,} characters.")
+        if not self._is_online or message.chat in {*self._settings.rooms} - self._joined:
+            return Sent(
+                "later", f"{self._settings.jid} isn't in {message.chat}, or not connected.", retry_after=RECONNECT_S
+            )
+        if message.may_be_sent and not message.edits:
+            try:
+                if await self._is_archived(message):
+                    return Sent(native_id=message.id)
+            except XMPPError as error:
+                self._has_archive = error.condition not in {"service-unavailable", "feature-not-implemented"}
+                return Sent("unknown", f"The archive doesn't say whether it was sent: {error.condition}.")
+        stanza = self._stanza(message.chat, message.content, message.id, message.edits)
+        self._acks[message.id] = asyncio.get_running_loop().create_future()
+        try:
+            stanza.send()
+            await self._confirmed(stanza)
+        except OSError as lost:
+            return Sent("unknown", f"The server didn't confirm it. {lost}")
+        finally:
+            del self._acks[message.id]
+        if error := self._errors.pop(message.id, ""):
+            return Sent("failed", f"{message.chat} refuses it: {error}")
+        return Sent(native_id=message.edits or message.id)
+
+    async def show(self, chat: str, draft: str, text: str) -> str:
+        if not self._is_online:
+            raise ConnectionError(f"{self._settings.jid} isn't connected.")
+        identifier = uuid4().hex
+        self._stanza(chat, text, identifier, draft).send()
+        return draft or identifier
+
+    def _stanza(self, chat: str, text: str, identifier: str, edits: str) -> Any:
+        is_group = chat in self._settings.rooms
+        stanza = self._client.make_message(chat, printable(text), mtype="groupchat" if is_group else "chat")
+        stanza["id"] = stanza["origin_id"]["id"] = identifier
+        if edits:
+            stanza["replace"]["id"] = edits
+        return stanza
+
+    async def _confirmed(self, stanza: Any) -> None:
+        """Wait until the server has processed what was sent. Raises OSError."""
+        if "stream_management" in self._client.features:
+            self._client.send(str(self._client.plugin["xep_0198"].stanza.RequestAck(self._client)))
+        else:
+            server = self._client.boundjid.domain
+            self._client.plugin["xep_0199"].send_ping(server, callback=partial(self._confirm, stanza))
+        async with asyncio.timeout(CONFIRM_TIMEOUT_S):
+            await self._acks[stanza["id"]]
+
+    def _confirm(self, stanza: Any, _: object = None) -> None:
+        if (ack := self._acks.get(stanza["id"])) and not ack.done():
+            ack.set_result(None)
+
+    def _note_error(self, stanza: Any) -> None:
+        if stanza["id"] in self._acks:
+            self._errors[stanza["id"]] = stanza["error"]["text"] or stanza["error"]["condition"]
+
+    async def _is_archived(self, message: OutboundMessage) -> bool:
+        """Whether it is among the chat's last messages in the archive. Raises XMPPError."""
+        for result in await self._archive(message.chat):
+            stanza = result["mam_result"]["forwarded"]["stanza"]
+            if message.id in {stanza["origin_id"]["id"], stanza["id"]}:
+                return True
+        return False
+
+    async def _archive(self, chat: str = "", after: str = "") -> list[Any]:
+        """A page of archived messages: the last ones of a chat, or all chats' after that one. Raises XMPPError.
+
+        slixmpp's own iterator takes errors for the end of the archive.
+        """
+        from slixmpp.xmlstream.handler import Collector
+        from slixmpp.xmlstream.matcher import StanzaPath
+
+        is_room = chat in self._settings.rooms
+        request = self._client.make_iq_set(ito=chat if is_room else None)
+        query, identifier = request["mam"], request["id"]
+        query["queryid"] = identifier
+        query["start"] = None  # begins the form
+        query["rsm"]["max"] = str(PAGE_MESSAGES)
+        if chat and not is_room:
+            query["with"] = chat
+        if after:
+            query["rsm"]["after"] = after
+        else:
+            query["rsm"]["before"] = True
+        results = Collector(identifier, StanzaPath(f"message/mam_result@queryid={identifier}"))
+        self._client.register_handler(results)
+        try:
+            await request.send()
+        finally:
+            found = results.stop()
+        return found
+
+
+def _client(settings: XmppSettings, fail: Callable[[Exception], None]) -> Any:
+    """A client whose connection `fail` learns the end of."""
+    from slixmpp import ClientXMPP
+
+    client = ClientXMPP(settings.jid, settings.password)
+    client.enable_direct_tls, client.enable_starttls = settings.direct_tls, not settings.direct_tls
+    if settings.ca:
+        client.ca_certs = Path(settings.ca)
+    for plugin in _PLUGINS:
+        client.register_plugin(plugin)
+    server, reasons = client.boundjid.domain, list[object]()
+
+    def lose(why: object) -> None:
+        fail(ConnectionError(f"{server} ended the connection: {why or 'no reason'}"))
+
+    def miss(_: object) -> None:
+        fail(ConnectionError(f"{server} can't be reached: {reasons[-1]}"))
+
+    def refuse(_: object) -> None:
+        fail(ChannelRefused(f"{server} refuses the password of {settings.jid}."))
+
+    client.add_event_handler("connection_failed", reasons.append)
+    client.add_event_handler("reconnect_delay", miss)  # each of the server's addresses failed
+    client.add_event_handler("failed_all_auth", refuse)
+    client.add_event_handler("ssl_invalid_chain", fail)
+    client.add_event_handler("disconnected", lose)
+    return client
+
+
+def _open(client: Any, settings: XmppSettings) -> None:
+    client.connect(settings.host or None, settings.port if settings.host else None)
+
+
+async def _close(client: Any) -> None:
+    client.cancel_connection_attempt()
+    if client.is_connected():
+        await client.disconnect(LEAVE_TIMEOUT_S)
+
+
+def _connect(settings: XmppSettings, home: ChannelHome) -> XmppChannel:
+    import slixmpp  # noqa: F401 - reports a missing package before the channel is opened
+
+    return XmppChannel(settings, home)
+
+
+async def _check(settings: XmppSettings) -> str:
+    outcomes = asyncio.Queue[Exception | None]()
+
+    def succeed(_: object) -> None:
+        outcomes.put_nowait(None)
+
+    client = _client(settings, outcomes.put_nowait)
+    client.add_event_handler("stream_negotiated", succeed)
+    _open(client, settings)
+    failure = await outcomes.get()
+    await _close(client)
+    if isinstance(failure, ChannelRefused):
+        raise failure
+    if failure:
+        raise ConfigError(f"Can't log in as {settings.jid}: {failure}")
+    return settings.jid
+
+
+def _account(settings: XmppSettings) -> str:
+    return settings.jid
+
+
+KIND = ChannelKind(
+    XmppSettings,
+    _connect,
+    _check,
+    _account,
+    "Create an account for the agent on a server (https://providers.xmpp.net), with its own password.",
+)
