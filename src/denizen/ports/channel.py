@@ -137,7 +137,7 @@ class ChannelKind(NamedTuple):
 
     `check` asks the service whether the settings work, and returns who the account is; it raises ChannelRefused or
     ConfigError. `steps` says what to do in the service first, with the link. `account` names the account of some
-    settings, without its secret: no two gateways may use the same.
+    settings, without its secret: no two gateways may use the same, unless it is empty.
     """
 
     settings: type[ChannelSettings]

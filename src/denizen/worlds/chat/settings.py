@@ -60,8 +60,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     group_day_usd: _Amount | None = None
     """US dollars a day (UTC) for the turns of one group; not set: no limit."""
     alarms: list[str] = []
-    """Also notified when a channel stays down: URLs of [apprise](https://github.com/caronc/apprise), such as
-    `"ntfy://topic"`, best as references: `"${ALARM_URL}"`."""
+    """Also notified when a channel stays down: chats, such as `"apprise:phone"`, and URLs of
+    [apprise](https://github.com/caronc/apprise), such as `"ntfy://topic"`, best as references: `"${ALARM_URL}"`."""
     database: Annotated[str, msgspec.Meta(pattern="^(postgres(ql)?://.+)?$", examples=["postgresql://host/name"])] = ""
     """The PostgreSQL database that the gateway shares with any number of `denizen worker`; empty: files in the home."""
     pooler: Annotated[

@@ -14,11 +14,11 @@ _log = logging.getLogger(__name__)
 
 
 class Alarms:
-    """Sends alarms to the owner's chats (`"channel:chat"`) and to targets of apprise, as URLs."""
+    """Sends alarms to chats (`"channel:chat"`), those of the owner and of `targets`, and to its URLs of apprise."""
 
     def __init__(self, owners: Sequence[str], targets: Sequence[str], outbox: Outbox, clock: Clock) -> None:
-        self._owners = owners
-        self._targets = targets
+        self._chats = [*owners, *(each for each in targets if "://" not in each)]
+        self._urls = [each for each in targets if "://" in each]
         self._outbox = outbox
         self._clock = clock
 
@@ -26,14 +26,14 @@ class Alarms:
         """Send an alarm about a channel, but not through it."""
         _log.error("%s", text)
         at = f"{self._clock.now():%Y-%m-%dT%H:%M:%SZ}"
-        for owner in self._owners:
-            name, _, chat = owner.partition(":")
+        for to in self._chats:
+            name, _, chat = to.partition(":")
             if name != channel:
                 try:
                     await self._outbox.put(OutboundMessage(name, chat, text, id=f"alarm:{channel}:{at}:{chat}"))
                 except DenizenError as error:
-                    _log.error("The alarm didn't go to %s: %s", owner, error)
-        if self._targets:
+                    _log.error("The alarm didn't go to %s: %s", to, error)
+        if self._urls:
             try:
                 await asyncio.to_thread(self._notify, text)  # apprise takes seconds to load
             except Exception as error:  # noqa: BLE001 (the boundary to apprise: the gateway goes on)
@@ -46,7 +46,7 @@ class Alarms:
             _log.error("gateway.alarms needs packages that aren't installed: %s", how_to_install("apprise"))
             return
         service = Apprise()
-        if not service.add([*self._targets]):
+        if not service.add(self._urls):
             _log.error("gateway.alarms has a URL that apprise doesn't know.")
         if not service.notify(body=text, title="Denizen"):
             _log.error("Not every target of gateway.alarms took the alarm.")

@@ -98,11 +98,11 @@ def _opened(settings: Any, home: ChannelHome, locks: Path, held: ExitStack) -> C
     kind_name = kind_of(home.name, settings)
     kind = load_kind(kind_name)
     with naming_missing_packages(kind_name):
-        account = kind.account(settings)
-        private_folder(locks)
-        digest = hashlib.sha256(f"{kind_name}:{account}".encode(errors="replace")).hexdigest()[:32]
-        busy = f"{kind_name} account {account} is in use by another gateway (process {{holder}}). Stop that one first."
-        held.callback(os.close, lock(locks / f"{digest}.lock", busy))
+        if account := kind.account(settings):
+            private_folder(locks)
+            digest = hashlib.sha256(f"{kind_name}:{account}".encode(errors="replace")).hexdigest()[:32]
+            busy = f"{kind_name} account {account} is in use by another gateway (process {{holder}}). Stop that first."
+            held.callback(os.close, lock(locks / f"{digest}.lock", busy))
         private_folder(home.folder)
         return kind.connect(settings, home)
 
