@@ -56,7 +56,7 @@ def _parse(arguments: list[str]) -> None:
     context: click.Context | None = None
     if not arguments:  # denizen by itself begins a chat
         return
-    while isinstance(command, click.Group):
+    while isinstance(command, click.Group) and (arguments or not command.invoke_without_command):
         with click.Context(command, parent=context) as here:
             found, command_, arguments = command.resolve_command(here, arguments)
         assert command_ is not None, f"denizen has no command {found}"

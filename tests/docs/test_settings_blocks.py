@@ -15,12 +15,20 @@ PACKAGING = [block for block in BLOCKS if "[project." in block.text]
 GROUPS = [block for block in BLOCKS if block.text.startswith("agents = [")]
 SETTINGS = [block for block in BLOCKS if block not in PACKAGING + GROUPS]
 
+_FORMS = {
+    "TELEGRAM_TOKEN": "1:key",
+    "WORK_TOKEN": "2:key",
+    "SLACK_BOT_TOKEN": "xoxb-key",
+    "SLACK_APP_TOKEN": "xapp-key",
+}
+"""Keys that must have a certain form."""
+
 
 @pytest.mark.parametrize("block", SETTINGS, ids=lambda block: block.place)
 def test_settings_load(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "denizen.toml"
     file.write_text(block.text)
-    keys = dict.fromkeys(re.findall(r"\$\{(\w+)\}", block.text), "a-key-of-some-length")
+    keys = {name: _FORMS.get(name, "a-key-of-some-length") for name in re.findall(r"\$\{(\w+)\}", block.text)}
     load_config(file, home=tmp_path, cwd=tmp_path, environ={"HOME": str(tmp_path), **keys})
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from denizen.config.env import references
+from denizen.config.env import fill_in, references
 from denizen.config.settings import Config
 from denizen.config.toml import KeyPath, SettingsFile, dotted, items, strings
 from denizen.errors import ConfigError
@@ -27,6 +27,13 @@ _TYPES: dict[Any, str] = {
 }
 
 
+class _KnownVariables(dict[str, str]):
+    """Variables; one that isn't set, which is another mistake, stays a reference."""
+
+    def __missing__(self, name: str) -> str:
+        return f"${{{name}}}"
+
+
 def check(
     file: SettingsFile,
     root: type[msgspec.Struct],
@@ -38,8 +45,9 @@ def check(
     `root` is the struct that the whole file is read into, and `channels` are those of the tables `[channels.NAME]`.
     """
     problems = [*_table(file.data, root, (), root)]
-    for name, table in channels.items():
-        problems += _table(file.data["channels"][name], table, ("channels", name), table)
+    for name, table in channels.items():  # with their variables: a key may need a certain form
+        filled = fill_in(file.data["channels"][name], _KnownVariables(environ))
+        problems += _table(filled, table, ("channels", name), table)
     for path, text in strings(file.data):
         for name in references(text):
             if not name:
@@ -163,6 +171,8 @@ def _mismatch(path: KeyPath, kind: Any, value: Any) -> str:
         found = str(value).lower()
     elif isinstance(value, int | float) and get_origin(kind) is Annotated:
         found = str(value)
+    elif isinstance(value, str) and get_origin(kind) is Annotated and get_args(kind)[0] is str:
+        found = "one of another form"
     elif isinstance(value, str) and choices:
         found, nearest = f'"{value}"', _nearest(value, choices)
     hint = f' Did you mean "{nearest}"?' if nearest else ""

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import pytest
 
 from denizen.config import Config
@@ -19,7 +21,7 @@ from denizen.worlds.chat.delivery.channel_kinds import open_channels
 class ParrotSettings(ChannelSettings, frozen=True, kw_only=True):
     """The settings of a parrot."""
 
-    token: str
+    token: Annotated[str, msgspec.Meta(pattern="^[a-z]")]
     """What it answers to."""
 
 
@@ -84,6 +86,8 @@ def test_channel_is_read_into_the_settings_of_its_kind(home: Path) -> None:
     [
         ('[channels.parrot]\ntoken = "x"\ntokens = 1', "toml:3: channels.parrot.tokens isn't a setting. Did you mean"),
         ("[channels.parrot]", "channels.parrot lacks `token`"),
+        ('[channels.parrot]\ntoken = "7"', "channels.parrot.token: expected a string, found one of another form"),
+        ('[channels.parrot]\ntoken = "${GONE}"', "needs the variable GONE"),
         ("[channels]\nparrot = 1", "channels.parrot: expected a table"),
         ("[channels.owl]", "toml:1: channels.owl: there is no kind of channel 'owl'; available: mute, parrot."),
         ('[channels."a/b"]\ntype = "parrot"', "a channel's name has"),
