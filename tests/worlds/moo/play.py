@@ -12,6 +12,7 @@ from denizen import Agent, tool
 from denizen.config import Config
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult
 from denizen.ports import ActionFormat, Tool, Traits
+from denizen.prompt import Skill
 from denizen.testing import FakeClock, ScriptedModel
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.character import Character
@@ -168,6 +169,8 @@ async def playing(
     user: str = "mason",
     actions: ActionFormat | None = None,
     config: Config | None = None,
+    more: Sequence[Tool] = (),
+    skills: Sequence[Skill] = (),
     **settings: Any,
 ) -> AsyncGenerator[Play]:
     """An agent that plays in a world of data, with a scripted model (None: offline), on a clock that runs by itself.
@@ -181,10 +184,10 @@ async def playing(
     thinks = "offline" if script is None else model
     async with Agent(config, profile="denizen", model=thinks, clock=clock, environ={"HOME": str(tmp_path)}) as agent:
         session = await agent.open("agent:mason:channel:moo:account:mason@localhost:peer:direct:world")
-        character = Character(folder, MooSettings(user=user, **settings))
+        character = Character(folder, MooSettings(user=user, **settings), skills)
         log = SessionLog(watcher, folder, agent.record.now, agent.record.redact)
         record = replace(agent.record, actions=actions or agent.record.actions)
-        brain = Brain(record, session, character, tools, log)
+        brain = Brain(record, session, character, lambda actor: [*tools(actor), *more], log)
         world = FakeWorld(clock, answers)
         await brain.begin()
         play = Play(brain, world, clock, model, watcher)

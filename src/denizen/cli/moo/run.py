@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ from denizen.cli.moo.own_process import JsonListener, taking_instructions
 from denizen.cli.output import write
 from denizen.cli.text import one_line
 from denizen.errors import ConfigError
+from denizen.ports import Tool
 from denizen.runtime.clock import Clock, SystemClock
 from denizen.tui import require_textual
 from denizen.worlds.assemble import Agent
@@ -25,6 +25,7 @@ from denizen.worlds.moo.folder import AgentFolder, open_folder
 from denizen.worlds.moo.group import open_group
 from denizen.worlds.moo.listener import CharacterListener, Facts, Kind, Status
 from denizen.worlds.moo.live import live, run_until_stopped
+from denizen.worlds.moo.memory import keeping_tools, memory_of, skills_of
 from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.tools import builder_tools
 
@@ -119,17 +120,26 @@ async def brain_of(folder: AgentFolder, listener: CharacterListener) -> AsyncGen
     """
     if folder.missing_password:
         raise ConfigError(f"{folder.path}: {folder.missing_password}")
-    async with Agent(folder.config, environ=folder.loaded.environ, profile="denizen") as agent:
+    memory = memory_of(folder, SystemClock())
+    skills, left_out = await asyncio.to_thread(skills_of, folder)
+    for notice in left_out:
+        listener.line("system", one_line(notice))
+    async with Agent(folder.config, environ=folder.loaded.environ, profile="denizen", memory=memory) as agent:
         if agent.model.name == "offline":
             listener.line("system", OFFLINE.format(folder.path / "denizen.toml"))
         session = await agent.open(folder.session_key)
         try:
-            character = Character(folder.path, folder.settings)
+            character = Character(folder.path, folder.settings, skills)
             log_days = folder.config.retention.log_days
             log = SessionLog(listener, folder.path, agent.record.now, agent.record.redact, log_days)
-            yield Brain(agent.record, session, character, partial(builder_tools, names=character.tools), log)
+
+            def tools(brain: Brain) -> list[Tool]:
+                return [*builder_tools(brain, names=character.tools), *keeping_tools(memory, skills)]
+
+            yield Brain(agent.record, session, character, tools, log)
         finally:
             await agent.leave(session)
+            memory.close()
 
 
 def stop_at_signals(stop: asyncio.Event) -> None:

@@ -137,23 +137,23 @@ class Brain:
         self._heard.put_nowait(text)
 
     async def begin(self) -> None:
-        """Begin anew, or go on where a crash ended the last process; a worker waits for the token in either case."""
+        """Begin anew, or continue after a crash, with `resume` after any stop; a worker then waits for the token."""
         actor, state = self._actor, self._state
         for problem in state.character.problems:
             state.note(problem)
         if unfinished(self._session.entries):
             actor.is_over = True  # what was called then isn't run now: the agent is elsewhere
             await run_turn(self._agent, self._session, Resume(), self._host)
-        crashed = state.values.get(RUN, str) == "begun"
+        continues = state.values.get(RUN, str) in (("begun", "ended") if self._settings.resume else ("begun",))
         await state.values.keep(RUN, "begun")
         is_timed = self._settings.idle_wakeup_seconds > 0
-        if crashed and state.goal and not state.chain.chain.is_worker:
+        if continues and state.goal and not state.chain.chain.is_worker:
             self._armed = True
             if not is_timed:  # what is past would let it skip what it begins each time with
                 await state.remember(state.character.prior)
             return
         await state.set_goal("")
-        if not crashed:
+        if not continues:
             await state.values.keep(SUMMARY, "")
             await state.plans.begin(visits=is_timed)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from denizen.errors import ConfigError
+from denizen.prompt import Skill
 from denizen.worlds.moo.server_text import ServerLine
 from denizen.worlds.moo.session_log import read_prior_session
 from denizen.worlds.moo.settings import MooSettings
@@ -25,11 +26,14 @@ _HARMLESS: Final = re.compile(r"(?:say|emote|whisper|page|look)\b[^;@]*")
 class Character:
     """An agent's directory, read: its `soul` with the rules of `engagement`, and the `prior` run's last lines.
 
+    `skills` are those that it can read.
+
     Raises ConfigError for a file that can't be read.
     """
 
-    def __init__(self, folder: Path, settings: MooSettings) -> None:
+    def __init__(self, folder: Path, settings: MooSettings, skills: Sequence[Skill] = ()) -> None:
         self.folder = folder
+        self.skills = skills
         self.settings = settings
         self.prior = read_prior_session(folder)
         self.engagement = Engagement()

@@ -38,6 +38,11 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     are sent one by one after the cycle, when the world is quiet. Empty: `awaited` where the model has native calls."""
     tools: list[str] = []
     """Tools besides those named in SOUL.md; if neither names any, all tools."""
+    agent: Literal["own", "home"] = "own"
+    """Whose memory and skills it has: its `own`, or those of the `home`, which the assistant in chats has, too. Others
+    in the world may then talk it into telling what they hold."""
+    resume: bool = False
+    """After a clean stop it goes on as after a crash: with its goal and what it remembers of the world."""
     tool_calls_per_cycle: _Count = 40
     """The most calls in one cycle; then it ends, and passes on a token that the agent holds."""
     memory_window_lines: Annotated[int, msgspec.Meta(ge=20)] = 60
