@@ -1,0 +1,434 @@
+"""Discord: a bot, on discord.py.
+
+Discord confirms nothing. The id of the last accepted message of each channel is therefore kept in the channel's folder;
+after each new session at the gateway, what came after it is fetched before anything else is accepted. A resumed session
+brings what it missed by itself. So a message whose `accept` failed comes again, with its id.
+
+A nonce follows from the message's id. Discord returns the first message for a nonce that it has seen a few minutes ago;
+where a message may have been sent longer ago, the chat's history is searched for it.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from denizen.config.files import write_private
+from denizen.config.home import private_folder
+from denizen.ports import (
+    Accept,
+    ChannelHome,
+    ChannelKind,
+    ChannelLimits,
+    ChannelRefused,
+    ChannelSettings,
+    InboundMessage,
+    OutboundMessage,
+    RateLimited,
+    Sent,
+)
+from denizen.sessions import SessionKey
+
+if TYPE_CHECKING:
+    import aiohttp
+    import discord
+
+RETRY_DELAY_S = 5.0
+REFUSED_DELAY_S = 60.0
+SEND_TIMEOUT_S = 90.0
+LIBRARY_WAIT_S = 30.0
+"""The longest flood limit that the library waits for by itself: it takes no shorter one."""
+MAX_BUTTON_CHARS = 100
+_PORTAL = "https://discord.com/developers/applications"
+_UNSAFE_IN_NAME = re.compile(r"[^\w.-]+")
+_Connector = Callable[[], "aiohttp.BaseConnector | None"]
+
+
+class DiscordSettings(ChannelSettings, frozen=True, kw_only=True):
+    """What `[channels.discord]` has."""
+
+    token: str
+    """The bot's token."""
+
+
+class DiscordChat(msgspec.Struct):
+    """How far a channel was read, and the server that it belongs to (0: a direct chat)."""
+
+    last: int
+    guild: int
+
+
+class DiscordProgress(msgspec.Struct):
+    """What was read of each channel; of the others, what is older than the first connection isn't."""
+
+    since: int = 0
+    chats: dict[int, DiscordChat] = {}
+
+
+def _no_connector() -> None:
+    """The library's own connector."""
+
+
+class DiscordChannel:
+    """A bot in direct chats and servers. A thread has an id of its own, which is its chat."""
+
+    limits = ChannelLimits(
+        length=2000,
+        markup="Discord",
+        media_in=25_000_000,
+        media_out=10_000_000,
+        live="edit",
+        live_interval=1.5,
+        buttons=True,
+        threads=True,
+        groups=True,
+        reconciles=True,
+    )
+
+    def __init__(self, settings: DiscordSettings, home: ChannelHome, connector: _Connector = _no_connector) -> None:
+        self.name = home.name
+        self._settings = settings
+        self._home = home
+        self._connector = connector
+        self._path = home.folder / "read.json"
+        self._progress = DiscordProgress()
+        if self._path.exists():
+            self._progress = msgspec.json.decode(self._path.read_bytes(), type=DiscordProgress)
+        self._client: discord.Client | None = None
+
+    # Receiving
+
+    async def receive(self, accept: Accept) -> None:
+        import discord
+
+        inbox: asyncio.Queue[discord.Message | discord.Interaction | str] = asyncio.Queue()
+        client = _new_client(self._connector)
+
+        @client.event
+        async def on_connect() -> None:  # with a new session, not a resumed one
+            inbox.put_nowait("connected")
+
+        @client.event
+        async def on_ready() -> None:
+            inbox.put_nowait("ready")
+
+        @client.event
+        async def on_message(message: discord.Message) -> None:
+            inbox.put_nowait(message)
+
+        @client.event
+        async def on_raw_message_edit(event: discord.RawMessageUpdateEvent) -> None:
+            if event.message.edited_at:  # else Discord has added a preview of a link
+                inbox.put_nowait(event.message)
+
+        @client.event
+        async def on_interaction(interaction: discord.Interaction) -> None:
+            inbox.put_nowait(interaction)
+
+        try:
+            await client.login(self._settings.token)
+            self._client = client
+            accepting = self._accept_all(client, inbox, accept)
+            tasks = [asyncio.create_task(client.connect()), asyncio.create_task(accepting)]
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        except (discord.LoginFailure, discord.PrivilegedIntentsRequired, discord.ConnectionClosed) as error:
+            raise _refused_or_lost(error) from error
+        finally:
+            self._client = None
+            delattr(client, "on_ready")  # a task of the library outlives the client, and calls it
+            await client.close()
+
+    async def _accept_all(
+        self,
+        client: "discord.Client",
+        inbox: "asyncio.Queue[discord.Message | discord.Interaction | str]",
+        accept: Accept,
+    ) -> None:
+        """Accept what comes; what comes before a new session is ready, after what was missed."""
+        import discord
+
+        early: list[discord.Message | discord.Interaction] = []
+        is_ready = False
+        while True:
+            event = await inbox.get()
+            events: list[discord.Message | discord.Interaction] = []
+            if isinstance(event, str):
+                if is_ready := event == "ready":
+                    await self._accept_missed(client, accept)
+                    events = [*early]
+                    early.clear()
+            elif is_ready:
+                events = [event]
+            else:
+                early.append(event)
+            for each in events:
+                if isinstance(each, discord.Interaction):
+                    await self._accept_press(each, accept)
+                else:
+                    await self._accept_message(client, each, accept)
+
+    async def _accept_missed(self, client: "discord.Client", accept: Accept) -> None:
+        """Accept what was written since the last accepted messages."""
+        import discord
+
+        progress = self._progress
+        if not progress.since:
+            progress.since = discord.utils.time_snowflake(self._home.clock.now())
+            self._save()
+        channels = [each for guild in client.guilds for each in (*guild.text_channels, *guild.threads)]
+        newest = {each.id: (each.last_message_id or 0, each.guild.id) for each in channels}
+        unread = {key: guild for key, (last, guild) in newest.items() if last > progress.since}
+        for key, guild in (unread | {key: chat.guild for key, chat in progress.chats.items()}).items():
+            chat = client.get_channel(key) or client.get_partial_messageable(key, guild_id=guild or None)
+            after = discord.Object(progress.chats[key].last if key in progress.chats else progress.since)
+            if not isinstance(chat, discord.abc.Messageable):
+                continue
+            with contextlib.suppress(discord.Forbidden, discord.NotFound):
+                async for message in chat.history(limit=None, after=after, oldest_first=True):
+                    await self._accept_message(client, message, accept)
+
+    async def _accept_message(self, client: "discord.Client", message: "discord.Message", accept: Accept) -> None:
+        import discord
+
+        guild, key = message.guild, message.channel.id
+        guild_id = guild.id if guild else getattr(message.channel, "guild_id", None) or 0
+        chat = self._progress.chats.get(key)
+        is_edit = chat is not None and message.id <= chat.last
+        if is_edit and not message.edited_at:
+            return
+        if not chat:
+            chat = self._progress.chats[key] = DiscordChat(message.id - 1, guild_id)
+            self._save()  # a direct chat can't be found by itself
+        is_text = message.type in {discord.MessageType.default, discord.MessageType.reply}
+        if is_text and client.user and message.author.id != client.user.id:
+            await accept(await self._inbound(client.user, message, guild_id, is_edit=is_edit))
+        chat.last = max(chat.last, message.id)
+        self._save()
+
+    async def _inbound(
+        self, me: "discord.ClientUser", message: "discord.Message", guild_id: int, *, is_edit: bool
+    ) -> InboundMessage:
+        import discord
+
+        chat, replied = str(message.channel.id), message.reference and message.reference.resolved
+        is_answer = isinstance(replied, discord.Message) and replied.author.id == me.id
+        text, media = await self._received(message)
+        edited = f":{message.edited_at:%Y%m%dT%H%M%S%f}" if is_edit else ""
+        return InboundMessage(
+            channel=self.name,
+            chat=chat,
+            sender=str(message.author.id),
+            content=text,
+            session_key=str(SessionKey(chat, "group" if guild_id else "direct", self.name)),
+            media=media,
+            metadata={"voice": True} if message.flags.voice else {},
+            id=f"{message.id}{edited}",
+            thread=chat if isinstance(message.channel, discord.Thread) else "",
+            is_group=bool(guild_id),
+            is_addressed=not guild_id or is_answer or me.id in {each.id for each in message.mentions},
+            is_bot=message.author.bot,
+            edit_of=str(message.id) if is_edit else "",
+            sent_at=message.edited_at if is_edit else message.created_at,
+        )
+
+    async def _received(self, message: "discord.Message") -> tuple[str, tuple[str, ...]]:
+        """The text of a message, and its files, saved; the text says why if one wasn't."""
+        import discord
+
+        text, folder = message.content, self._home.folder / "media"
+        media: list[str] = []
+        for each in message.attachments:
+            why = f"it is larger than {self.limits.media_in:,} bytes" if each.size > self.limits.media_in else ""
+            if not why:
+                try:
+                    data = await each.read()
+                except discord.HTTPException as error:
+                    why = f"Discord answered {error.status}"
+                else:
+                    private_folder(folder)
+                    path = folder / f"{each.id}-{_UNSAFE_IN_NAME.sub('_', each.filename)[-80:]}"
+                    await asyncio.to_thread(write_private, path, data)
+                    media.append(str(path))
+            if why:
+                text = f"{text}\n[The file {each.filename} was not received: {why}.]".strip()
+        return text, tuple(media)
+
+    async def _accept_press(self, press: "discord.Interaction", accept: Accept) -> None:
+        """Accept a pressed button, and confirm it within the 3 seconds that Discord waits."""
+        import discord
+
+        if press.type is not discord.InteractionType.component or not press.data or not press.channel_id:
+            return
+        chat, is_group = str(press.channel_id), bool(press.guild_id)
+        key = str(SessionKey(chat, "group" if is_group else "direct", self.name))
+        text = str(press.data.get("custom_id", ""))
+        message = InboundMessage(
+            self.name, chat, str(press.user.id), text, key, id=f"press-{press.id}", sent_at=press.created_at
+        )
+        await accept(replace(message, is_group=is_group))
+        with contextlib.suppress(discord.HTTPException):  # it came too late: the person sees that, and it was accepted
+            await press.response.defer()
+
+    def _save(self) -> None:
+        private_folder(self._home.folder)
+        write_private(self._path, msgspec.json.encode(self._progress))
+
+    # Sending
+
+    async def send(self, message: OutboundMessage) -> Sent:
+        import aiohttp
+        import discord
+
+        if len(message.content) > self.limits.length:
+            return Sent("failed", f"the text is longer than {self.limits.length:,} characters")
+        for path in map(Path, message.media):
+            if not path.is_file() or path.stat().st_size > self.limits.media_out:
+                return Sent("failed", f"{path} isn't a file of at most {self.limits.media_out:,} bytes")
+        if not self._client:
+            return Sent("later", "the bot isn't connected", retry_after=RETRY_DELAY_S)
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                return Sent(native_id=await self._deliver(self._client, message))
+        except discord.RateLimited as error:
+            return Sent("later", "Discord's flood limit", retry_after=error.retry_after)
+        except discord.HTTPException as error:
+            if error.status in {401, 429}:
+                return Sent("later", f"Discord refused it: {error}", retry_after=REFUSED_DELAY_S)
+            if error.status >= 500:
+                return Sent("unknown", f"Discord answered {error.status}")
+            if message.edits:
+                return await self.send(replace(message, edits=""))
+            return Sent("failed", f"Discord refused it: {error}")
+        except aiohttp.ClientConnectorError as error:
+            return Sent("later", f"Discord can't be reached: {error}", retry_after=RETRY_DELAY_S)
+        except (aiohttp.ClientError, OSError) as error:
+            return Sent("unknown", f"the answer was lost: {error}")
+
+    async def _deliver(self, client: "discord.Client", message: OutboundMessage) -> str:
+        """Send or edit a message; its id. Raises the library's errors."""
+        import discord
+
+        chat = client.get_partial_messageable(int(message.chat))
+        nonce = hashlib.sha256(message.id.encode()).hexdigest()[:24]
+        if message.may_be_sent and not message.edits and (found := await _found(client, chat, message, nonce)):
+            return found
+        view = None
+        if message.choices and all(len(each.text) <= MAX_BUTTON_CHARS for each in message.choices):
+            view = discord.ui.View(timeout=None)
+            for choice in message.choices:
+                view.add_item(discord.ui.Button(label=choice.label[:80], custom_id=choice.text))
+            view.stop()  # presses come as events
+        files = [discord.File(path) for path in message.media]
+        if message.edits:
+            draft = chat.get_partial_message(int(message.edits))
+            await draft.edit(content=message.content, attachments=files, view=view)
+            return message.edits
+        mentions = discord.AllowedMentions(everyone=False, roles=False)
+        content = message.content or None
+        if view:
+            sent = await chat.send(content, files=files, view=view, nonce=nonce, allowed_mentions=mentions)
+        else:
+            sent = await chat.send(content, files=files, nonce=nonce, allowed_mentions=mentions)
+        return str(sent.id)
+
+    async def show(self, chat: str, draft: str, text: str) -> str:
+        import discord
+
+        if not self._client:
+            raise ConnectionError("The bot isn't connected.")
+        preview = OutboundMessage(self.name, chat, text, edits=draft)
+        try:
+            return await self._deliver(self._client, preview)
+        except discord.RateLimited as error:
+            raise RateLimited(f"Discord takes no previews for {error.retry_after:.0f} s.") from error
+
+
+async def _found(
+    client: "discord.Client", chat: "discord.PartialMessageable", message: OutboundMessage, nonce: str
+) -> str:
+    """The id of a message that was sent already; empty if it isn't among the 100 after the one that it answers."""
+    import discord
+
+    answered = message.in_reply_to.partition(":")[0]
+    after = discord.Object(answered) if answered.isdigit() else None
+    async for each in chat.history(limit=100, after=after):
+        is_same = str(each.nonce) == nonce if each.nonce else each.content == message.content
+        if client.user and each.author.id == client.user.id and is_same:
+            return str(each.id)
+    return ""
+
+
+def _new_client(connector: _Connector) -> "discord.Client":
+    """A client that keeps no messages and no members, and raises RateLimited for long waits."""
+    import discord
+
+    intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
+    return discord.Client(
+        intents=intents,
+        connector=connector(),
+        max_messages=None,
+        member_cache_flags=discord.MemberCacheFlags.none(),
+        chunk_guilds_at_startup=False,
+        guild_ready_timeout=1.0,
+        max_ratelimit_timeout=LIBRARY_WAIT_S,
+    )
+
+
+def _refused_or_lost(error: Exception) -> Exception:
+    import discord
+
+    if isinstance(error, discord.PrivilegedIntentsRequired):
+        return ChannelRefused(f"Turn on the bot's Message Content Intent: {_PORTAL}, Bot, Privileged Gateway Intents.")
+    if isinstance(error, discord.ConnectionClosed) and error.code != 4004:
+        return ConnectionError(f"Discord ended the connection: {error}")
+    return ChannelRefused(f"Discord refuses the token: it is wrong or was reset. Copy the new one: {_PORTAL}, Bot.")
+
+
+async def check(settings: DiscordSettings, connector: _Connector = _no_connector) -> str:
+    """The bot's name. Raises ChannelRefused, OSError."""
+    import aiohttp
+    import discord
+
+    client = _new_client(connector)
+    try:
+        await client.login(settings.token)
+        flags = client.application.flags if client.application else None
+        if not flags or not (flags.gateway_message_content or flags.gateway_message_content_limited):
+            raise _refused_or_lost(discord.PrivilegedIntentsRequired(None))
+        return str(client.user)
+    except discord.LoginFailure as error:
+        raise _refused_or_lost(error) from error
+    except (discord.HTTPException, aiohttp.ClientError) as error:
+        raise ConnectionError(f"Discord can't be reached: {error}") from error
+    finally:
+        await client.close()
+
+
+def _account(settings: DiscordSettings) -> str:
+    return settings.token.partition(".")[0]  # the bot's id; what follows is the secret
+
+
+KIND = ChannelKind(
+    settings=DiscordSettings,
+    connect=DiscordChannel,
+    check=check,
+    account=_account,
+    steps=(
+        f"Create an application at {_PORTAL}. Under Bot, reset and copy the token, and turn on Message Content Intent. "
+        "Under OAuth2, URL Generator, choose `bot` with Send Messages, Read Message History and Attach Files, and open "
+        "the URL to invite the bot to a server; then write to it."
+    ),
+)
