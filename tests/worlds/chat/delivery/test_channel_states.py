@@ -77,7 +77,7 @@ async def test_channel_that_recovers_between_failures_raises_none(observed: Obse
 async def test_channel_that_is_refused_raises_an_alarm_at_once(observed: Observed) -> None:
     await observed.fail(is_refused=True)
     await observed.fail(is_refused=True)
-    assert observed.alarms == ["Channel irc is refused by its service; its messages wait. no route"]
+    assert observed.alarms == ["Channel irc is refused; its messages wait. no route"]
 
 
 async def test_states_outlast_the_gateway(serve: Serve, home: Path) -> None:
@@ -101,7 +101,7 @@ class Revoked(MemoryChannel):
 async def test_owner_is_alarmed_on_another_channel(serve: Serve) -> None:
     async with serve(channels=[Revoked("irc")], owner="http:ann") as scene:
         [alarm] = await scene.contents(1)
-    assert alarm == "Channel irc is refused by its service; its messages wait. The token was revoked; get a new one."
+    assert alarm == "Channel irc is refused; its messages wait. The token was revoked; get a new one."
 
 
 async def test_owner_is_not_alarmed_by_the_channel_that_is_down(serve: Serve) -> None:

@@ -81,7 +81,7 @@ class ChannelStates:
         self._changed.set()
         if name not in self._alarmed and (is_refused or now - since >= ALARM_AFTER_S):
             self._alarmed.add(name)
-            what = "is refused by its service" if is_refused else "can't be reached"
+            what = "is refused" if is_refused else "can't be reached"
             await self._alarm(name, f"Channel {name} {what}; its messages wait. {error}")
 
     async def run(self) -> None:
