@@ -9,12 +9,13 @@ from uuid import uuid4
 import msgspec
 import pytest
 from msgspec.structs import replace
+from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers import xmpp
 from tests.worlds.chat.delivery.channels.servers.xmpp import Person, Relay, XmppServer
 
 from denizen.errors import ConfigError
-from denizen.ports import ChannelHome, ChannelRefused, OutboundMessage
-from denizen.testing import ChannelConformance, FakeClock, FarEnd
+from denizen.ports import ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
+from denizen.testing import FakeClock, FarEnd
 from denizen.testing.conformance_channel import Inbox
 from denizen.worlds.chat.delivery.channels.xmpp import KIND, XmppChannel, XmppSettings
 
@@ -101,7 +102,7 @@ class People(FarEnd):
         self._relay.cut()
 
 
-class TestOnProsody(ChannelConformance):
+class TestOnProsody(KilledChannelConformance):
     @pytest.fixture
     def channel(self, channel: XmppChannel) -> XmppChannel:
         return channel
@@ -109,6 +110,10 @@ class TestOnProsody(ChannelConformance):
     @pytest.fixture
     def far_end(self, relay: Relay, home: Person, work: Person) -> FarEnd:
         return People(relay, home, work)
+
+    @pytest.fixture
+    def opening(self, server: XmppServer, own: str, relay: Relay) -> tuple[str, ChannelSettings]:
+        return f"{XmppSettings.__module__}:KIND", settings(server, own, relay.port)
 
 
 def to(chat: str, content: str = "Good day.") -> OutboundMessage:
