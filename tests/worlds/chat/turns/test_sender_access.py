@@ -265,3 +265,11 @@ async def test_owner_that_is_not_a_chat_is_refused(serve: Serve) -> None:
     with pytest.raises(ConfigError, match=r'gateway\.owner is "channel:chat"'):
         async with serve(owner=["irc:boss", "boss"]):
             pass
+
+
+async def test_heartbeat_reports_to_owners_and_never_to_groups(serve: Serve) -> None:
+    allowed = ChannelSettings(allow=["eve", "boss"], groups="all")
+    async with serve("1", "2", "3", channels=[MemoryChannel()], allow=allowed, owner="memory:boss") as scene:
+        boss, eve, group = written("a", "boss"), written("b", "eve"), written("c", "boss", is_group=True)
+        assert await accepted(scene, boss, eve, group) == [True, True, True]
+        assert scene.gateway.last_chat.now.last_chat == "boss"

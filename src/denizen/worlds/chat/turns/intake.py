@@ -66,7 +66,8 @@ class Intake:
         if (new := await self._accept_command(message)) is not None:
             return new
         message = msgspec.structs.replace(message, content=without_escape(message.content))
-        self._last_chat.remember(message)
+        if self._people.may_hear_heartbeats(message):
+            self._last_chat.remember(message)
         waits = has_attachments(message) or says_prompt(self._agent, message.content)
         accepted = await self._queue.accept(message, waits=waits)
         if accepted == "waiting" and self._settings.when_busy.get(message.channel) != "interrupt":

@@ -21,6 +21,7 @@ class People:
     def __init__(self, config: Config) -> None:
         self._owners = frozenset(config.section("gateway", GatewaySettings).owners)
         persons = [Person.of(name, table) for name, table in config.people.items()]
+        self._has_owner = bool(self._owners) or any(each.is_owner for each in persons)
         self._by_id = {f"{channel}:{sender}": each for each in persons for channel, sender in each.ids.items()}
 
     def is_owner(self, message: InboundMessage) -> bool:
@@ -28,6 +29,10 @@ class People:
         person = self._by_id.get(sender_of(message))
         senders = {f"{message.channel}:{message.chat}", sender_of(message)}
         return message.channel in outbound.POLLED or bool(person and person.is_owner) or bool(self._owners & senders)
+
+    def may_hear_heartbeats(self, message: InboundMessage) -> bool:
+        """Whether the heartbeat may report to its chat: an owner's, or any but groups if no owner is named."""
+        return not message.is_group and (self.is_owner(message) or not self._has_owner)
 
     def may_speak(self, message: InboundMessage) -> bool:
         """Whether the configuration names its sender as a person or an owner; for an owner's direct chat, the chat."""
