@@ -1,4 +1,4 @@
-"""The page about delivery shows what `python -m scripts.channel_matrix` found: each fault, for channels that exist."""
+"""The page about delivery shows what `python -m scripts.channel_matrix` found: each fault, for every channel."""
 
 from importlib.metadata import distribution
 
@@ -19,10 +19,10 @@ def test_faults_are_tests_of_the_suite() -> None:
     ] == []
 
 
-def test_page_has_every_fault_for_channels_that_exist() -> None:
+def test_page_has_every_fault_for_every_channel() -> None:
     heading, _, *lines = matrix()
     kinds = {entry.name for entry in distribution("denizen").entry_points if entry.group == "denizen.channels"}
-    assert {*heading[1:]} <= kinds
+    assert heading[1:] == sorted(kinds - {"apprise"})  # which only sends
     assert [fault for fault, *_ in lines] == [*FAULTS]
     assert {cell for _, *cells in lines for cell in cells} <= {ONCE, UNKNOWN, NOTHING}
 
