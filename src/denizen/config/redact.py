@@ -216,6 +216,8 @@ def secrets_of(config: Config, dotenv: Mapping[str, str]) -> dict[str, str]:
         for name, value in msgspec.structs.asdict(getattr(config, world)).items():
             if isinstance(value, list):  # of addresses whose keys may be in any place
                 found |= {f"{world}.{name}[{at}]": each for at, each in enumerate(value) if "://" in str(each)}
+            elif isinstance(value, msgspec.Struct):
+                found[f"{world}.{name}.api_key"] = getattr(value, "api_key", "")
             elif isinstance(value, str) and "://" in value:
                 found |= _of_address(f"{world}.{name}", value)
             elif isinstance(value, str) and is_secret(name, value):

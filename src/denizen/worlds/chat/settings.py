@@ -38,6 +38,17 @@ class HeartbeatSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The agent sees its earlier beats."""
 
 
+class TranscriptionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The endpoint that turns voice messages into text."""
+
+    base_url: str = ""
+    """The endpoint of OpenAI's form, such as `https://api.openai.com/v1`; empty: none."""
+    model: str = "whisper-1"
+    """The endpoint's model."""
+    api_key: str = ""
+    """The key, best as a reference: `"${OPENAI_API_KEY}"`; empty: none is sent."""
+
+
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The gateway's address, limits, queue and timers."""
 
@@ -80,6 +91,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Recurring tasks."""
     cron: CronSettings = CronSettings()
     """Scheduled jobs."""
+    transcription: TranscriptionSettings = TranscriptionSettings()
+    """Voice messages."""
     hardware: bool = False
     """Without effect: the plug-in `denizen-hardware` has the tools `i2c` and `spi`. Removed in the next release."""
     when_busy: dict[str, WhenBusy] = {}

@@ -249,6 +249,13 @@ def is_busy(db: LedgerConnection, session_key: str, prefix: str = "") -> bool:
     return found.fetchone() is not None
 
 
+def replace_message(db: LedgerConnection, message: InboundMessage) -> None:
+    """Keep this in place of its channel's message with that id."""
+    db.execute(
+        "UPDATE inbox SET message = ? WHERE channel = ? AND id = ?", [to_json(message), message.channel, message.id]
+    )
+
+
 def accepted_key(db: LedgerConnection, channel: str, message_id: str) -> str:
     """The session of the channel's message with that id; empty if none was accepted."""
     row = db.execute("SELECT session_key FROM inbox WHERE channel = ? AND id = ?", [channel, message_id]).fetchone()

@@ -10,7 +10,7 @@ from denizen.messages import Document, Image, Text, UserPart
 from denizen.ports import InboundMessage
 
 DEFAULT_RESPONSE = "I've finished, and have nothing to add."
-_RUN, _ATTACHED = "denizen.run", "denizen.images"
+_RUN, _ATTACHED, _TRANSCRIPT = "denizen.run", "denizen.images", "denizen.transcript"
 Attachment = Image | Document
 
 
@@ -48,9 +48,21 @@ def has_attachments(message: InboundMessage) -> bool:
     return bool(message.media or message.metadata.get(_ATTACHED))
 
 
+def with_transcript(message: InboundMessage, texts: Sequence[str]) -> InboundMessage:
+    """The message with the texts of its voice messages."""
+    return msgspec.structs.replace(message, metadata={**message.metadata, _TRANSCRIPT: [*texts]})
+
+
+def has_transcript(message: InboundMessage) -> bool:
+    """Whether the message's voice messages were transcribed."""
+    return _TRANSCRIPT in message.metadata
+
+
 def parts_of(message: InboundMessage) -> list[UserPart]:
     """The parts of a message that the model sees."""
-    words = "\n".join((message.content, *(f"[attached: {each}]" for each in message.media)))
+    spoken = [f"[voice message] {each}" for each in message.metadata.get(_TRANSCRIPT, [])]
+    written = [message.content] if message.content or not spoken else []
+    words = "\n".join((*written, *spoken, *(f"[attached: {each}]" for each in message.media)))
     attached = msgspec.convert(message.metadata.get(_ATTACHED, []), list[Attachment])
     text = [Text(words)] if words or not attached else []
     return [*text, *attached]

@@ -45,6 +45,7 @@ from denizen.worlds.chat.turns import caller, commands, spawn
 from denizen.worlds.chat.turns.queue import HELD_RETRY_S
 from denizen.worlds.chat.turns.spending_caps import SpendingCaps
 from denizen.worlds.chat.turns.summaries import Summaries
+from denizen.worlds.chat.turns.transcription import Transcription
 from denizen.worlds.server_prompts import prompt_said
 from denizen.worlds.world import AgentHandle
 
@@ -68,6 +69,7 @@ class TurnRunner:
         self._listeners = listeners
         self._metrics = metrics
         self._caps = caps
+        self._transcription = Transcription(agent.config, outbox)
         self._open: dict[str, Session] = {}
         self._started = agent.record.clock.now()
         self._notices: set[asyncio.Task[None]] = set()
@@ -122,7 +124,7 @@ class TurnRunner:
 
     async def _run_agent(self, turn: QueuedTurn, session: Session) -> RunResult:
         """Have the agent answer the message. Raises ToolRefused for a server's prompt that isn't available."""
-        message, tools = turn.message, caller.offered(turn.message)
+        message, tools = await self._transcription.transcribed(turn.message), caller.offered(turn.message)
         record = self._caps.applied(caller.with_tools(commands.record_for(self._agent, session), tools), message)
         stream = self._listeners.has_listener(message)
         host = _TurnHost(turn, self._emit, stream=stream)
