@@ -284,6 +284,13 @@ def test_what_a_variable_holds_is_not_read_for_references(machine: Machine) -> N
     assert config.model == "${B}"
 
 
+def test_a_variable_may_hold_what_needs_a_certain_form(machine: Machine) -> None:
+    text = '[gateway]\ndatabase = "${DATABASE}"'
+    assert "expected a string such as" in machine.refusal(text, environ={"DATABASE": "sqlite"})
+    assert machine.refusal(text).startswith("HOME/denizen.toml:2: gateway.database needs the variable DATABASE, which")
+    assert len(machine.refusal(text).splitlines()) == 1
+
+
 def test_a_missing_variable_names_the_setting_that_wants_it(machine: Machine) -> None:
     refusal = machine.refusal('[providers.x]\nauth_profiles = [{ id = "a", api_key = "${KEY_1}" }]')
     assert refusal.startswith("HOME/denizen.toml:2: providers.x.auth_profiles[0].api_key needs the variable KEY_1")

@@ -44,10 +44,11 @@ def check(
 
     `root` is the struct that the whole file is read into, and `channels` are those of the tables `[channels.NAME]`.
     """
-    problems = [*_table(file.data, root, (), root)]
-    for name, table in channels.items():  # with their variables: a key may need a certain form
-        filled = fill_in(file.data["channels"][name], _KnownVariables(environ))
-        problems += _table(filled, table, ("channels", name), table)
+    filled = fill_in(file.data, _KnownVariables(environ))  # as a setting may need a certain form
+    problems = [*_table(filled, root, (), root)]
+    for name, table in channels.items():
+        problems += _table(filled["channels"][name], table, ("channels", name), table)
+    missing = list[tuple[KeyPath, str]]()
     for path, text in strings(file.data):
         for name in references(text):
             if not name:
@@ -56,7 +57,9 @@ def check(
                 wrong = f"needs the variable {name}, which isn't set. Set it, or add it to .env in the home."
             else:
                 continue
-            problems.append((path, f"{dotted(path)} {wrong}"))
+            missing.append((path, f"{dotted(path)} {wrong}"))
+    unset = {path for path, _ in missing}
+    problems = [*(each for each in problems if each[0] not in unset), *missing]
     if problems:
         raise ConfigError("\n".join(f"{file.locate(path)}: {text}" for path, text in problems))
 
