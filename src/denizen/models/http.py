@@ -16,6 +16,7 @@ from aiohttp import ClientRequest, ClientResponse, ClientSession, ClientTimeout,
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
+from aiohttp.resolver import ThreadedResolver
 from aiohttp.tracing import Trace
 
 from denizen.models.endpoint import Endpoint, read_proxy
@@ -235,7 +236,8 @@ _reused: Final = ContextVar("reused", default=False)
 
 class _Connector(TCPConnector):
     def __init__(self) -> None:
-        super().__init__(limit=0, keepalive_timeout=KEEP_ALIVE_S)
+        # the system's resolver: aiohttp would take aiodns, which a channel's library may have brought
+        super().__init__(limit=0, keepalive_timeout=KEEP_ALIVE_S, resolver=ThreadedResolver())
         self._used = WeakSet[ResponseHandler]()
 
     async def connect(self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout) -> Connection:
