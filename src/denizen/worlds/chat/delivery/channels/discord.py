@@ -10,17 +10,12 @@ where a message may have been sent longer ago, the chat's history is searched fo
 
 import asyncio
 import contextlib
-import hashlib
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
-from denizen.config.files import write_private
-from denizen.config.home import private_folder
 from denizen.ports import (
     Accept,
     ChannelHome,
@@ -34,19 +29,24 @@ from denizen.ports import (
     Sent,
 )
 from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.outgoing import (
+    CONNECT_RETRY_S,
+    REFUSED_RETRY_S,
+    delivery_key,
+    send_refusal,
+)
+from denizen.worlds.chat.delivery.channels.state_files import read_state, write_state
 
 if TYPE_CHECKING:
     import aiohttp
     import discord
 
-RETRY_DELAY_S = 5.0
-REFUSED_DELAY_S = 60.0
 SEND_TIMEOUT_S = 90.0
 LIBRARY_WAIT_S = 30.0
 """The longest flood limit that the library waits for by itself: it takes no shorter one."""
 MAX_BUTTON_CHARS = 100
 _PORTAL = "https://discord.com/developers/applications"
-_UNSAFE_IN_NAME = re.compile(r"[^\w.-]+")
 _Connector = Callable[[], "aiohttp.BaseConnector | None"]
 
 
@@ -97,9 +97,7 @@ class DiscordChannel:
         self._home = home
         self._connector = connector
         self._path = home.folder / "read.json"
-        self._progress = DiscordProgress()
-        if self._path.exists():
-            self._progress = msgspec.json.decode(self._path.read_bytes(), type=DiscordProgress)
+        self._progress = read_state(self._path, DiscordProgress) or DiscordProgress()
         self._client: discord.Client | None = None
 
     # Receiving
@@ -187,7 +185,7 @@ class DiscordChannel:
         progress = self._progress
         if not progress.since:
             progress.since = discord.utils.time_snowflake(self._home.clock.now())
-            self._save()
+            write_state(self._path, progress)
         channels = [each for guild in client.guilds for each in (*guild.text_channels, *guild.threads)]
         newest = {each.id: (each.last_message_id or 0, each.guild.id) for each in channels}
         unread = {key: guild for key, (last, guild) in newest.items() if last > progress.since}
@@ -211,12 +209,12 @@ class DiscordChannel:
             return
         if not chat:
             chat = self._progress.chats[key] = DiscordChat(message.id - 1, guild_id)
-            self._save()  # a direct chat can't be found by itself
+            write_state(self._path, self._progress)  # a direct chat can't be found by itself
         is_text = message.type in {discord.MessageType.default, discord.MessageType.reply}
         if is_text and client.user and message.author.id != client.user.id:
             await accept(await self._inbound(client.user, message, guild_id, is_edit=is_edit))
         chat.last = max(chat.last, message.id)
-        self._save()
+        write_state(self._path, self._progress)
 
     async def _inbound(
         self, me: "discord.ClientUser", message: "discord.Message", guild_id: int, *, is_edit: bool
@@ -248,23 +246,16 @@ class DiscordChannel:
         """The text of a message, and its files, saved; the text says why if one wasn't."""
         import discord
 
-        text, folder = message.content, self._home.folder / "media"
-        media: list[str] = []
+        lines, media = [message.content], list[str]()
         for each in message.attachments:
-            why = f"it is larger than {self.limits.media_in:,} bytes" if each.size > self.limits.media_in else ""
-            if not why:
-                try:
-                    data = await each.read()
-                except discord.HTTPException as error:
-                    why = f"Discord answered {error.status}"
-                else:
-                    private_folder(folder)
-                    path = folder / f"{each.id}-{_UNSAFE_IN_NAME.sub('_', each.filename)[-80:]}"
-                    await asyncio.to_thread(write_private, path, data)
-                    media.append(str(path))
-            if why:
-                text = f"{text}\n[The file {each.filename} was not received: {why}.]".strip()
-        return text, tuple(media)
+            if each.size > self.limits.media_in:
+                lines.append(not_received(each.filename, too_large(self.limits)))
+                continue
+            try:
+                media.append(await save_media(self._home, str(each.id), each.filename, await each.read()))
+            except discord.HTTPException as error:
+                lines.append(not_received(each.filename, f"Discord answered {error.status}"))
+        return "\n".join(lines).strip(), tuple(media)
 
     async def _accept_press(self, press: "discord.Interaction", accept: Accept) -> None:
         """Accept a pressed button, and confirm it within the 3 seconds that Discord waits."""
@@ -282,23 +273,16 @@ class DiscordChannel:
         with contextlib.suppress(discord.HTTPException):  # it came too late: the person sees that, and it was accepted
             await press.response.defer()
 
-    def _save(self) -> None:
-        private_folder(self._home.folder)
-        write_private(self._path, msgspec.json.encode(self._progress))
-
     # Sending
 
     async def send(self, message: OutboundMessage) -> Sent:
         import aiohttp
         import discord
 
-        if len(message.content) > self.limits.length:
-            return Sent("failed", f"the text is longer than {self.limits.length:,} characters")
-        for path in map(Path, message.media):
-            if not path.is_file() or path.stat().st_size > self.limits.media_out:
-                return Sent("failed", f"{path} isn't a file of at most {self.limits.media_out:,} bytes")
+        if refusal := send_refusal(message, self.limits):
+            return Sent("failed", refusal)
         if not self._client:
-            return Sent("later", "the bot isn't connected", retry_after=RETRY_DELAY_S)
+            return Sent("later", "the bot isn't connected", retry_after=CONNECT_RETRY_S)
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 return Sent(native_id=await self._deliver(self._client, message))
@@ -306,14 +290,14 @@ class DiscordChannel:
             return Sent("later", "Discord's flood limit", retry_after=error.retry_after)
         except discord.HTTPException as error:
             if error.status in {401, 429}:
-                return Sent("later", f"Discord refused it: {error}", retry_after=REFUSED_DELAY_S)
+                return Sent("later", f"Discord refused it: {error}", retry_after=REFUSED_RETRY_S)
             if error.status >= 500:
                 return Sent("unknown", f"Discord answered {error.status}")
             if message.edits:
                 return await self.send(replace(message, edits=""))
             return Sent("failed", f"Discord refused it: {error}")
         except aiohttp.ClientConnectorError as error:
-            return Sent("later", f"Discord can't be reached: {error}", retry_after=RETRY_DELAY_S)
+            return Sent("later", f"Discord can't be reached: {error}", retry_after=CONNECT_RETRY_S)
         except (aiohttp.ClientError, OSError) as error:
             return Sent("unknown", f"the answer was lost: {error}")
 
@@ -322,7 +306,7 @@ class DiscordChannel:
         import discord
 
         chat = client.get_partial_messageable(int(message.chat))
-        nonce = hashlib.sha256(message.id.encode()).hexdigest()[:24]
+        nonce = delivery_key(message)[:24]
         if message.may_be_sent and not message.edits and (found := await _found(client, chat, message, nonce)):
             return found
         view = None
@@ -336,12 +320,10 @@ class DiscordChannel:
             draft = chat.get_partial_message(int(message.edits))
             await draft.edit(content=message.content, attachments=files, view=view)
             return message.edits
-        mentions = discord.AllowedMentions(everyone=False, roles=False)
-        content = message.content or None
-        if view:
-            sent = await chat.send(content, files=files, view=view, nonce=nonce, allowed_mentions=mentions)
-        else:
-            sent = await chat.send(content, files=files, nonce=nonce, allowed_mentions=mentions)
+        mentions, buttons = discord.AllowedMentions(everyone=False, roles=False), view or discord.utils.MISSING
+        sent = await chat.send(
+            message.content or None, files=files, view=buttons, nonce=nonce, allowed_mentions=mentions
+        )
         return str(sent.id)
 
     async def show(self, chat: str, draft: str, text: str) -> str:

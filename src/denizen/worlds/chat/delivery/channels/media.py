@@ -1,6 +1,8 @@
 """Files that channels receive and send."""
 
+import asyncio
 import re
+import stat
 from pathlib import Path
 
 from denizen.config.files import write_private
@@ -11,20 +13,35 @@ _UNSAFE_IN_NAME = re.compile(r"[^\w.-]")
 _MAX_NAME_CHARS = 80
 
 
-def save_media(home: ChannelHome, identifier: str, name: str, data: bytes) -> str:
+async def save_media(home: ChannelHome, identifier: str, name: str, data: bytes) -> str:
     """Save a received file, for the user alone, and return its path. The service's identifier keeps it apart."""
     path = home.folder / "media" / f"{identifier}-{_UNSAFE_IN_NAME.sub('_', name)[-_MAX_NAME_CHARS:]}"
     private_folder(path.parent)
-    write_private(path, data)
+    await asyncio.to_thread(write_private, path, data)
     return str(path)
 
 
+def not_received(name: str, why: str) -> str:
+    """The line for the agent about a file that wasn't saved."""
+    return f"[The file {name} was not received: {why}.]"
+
+
+def too_large(limits: ChannelLimits) -> str:
+    """Why a file of more than `media_in` bytes isn't received."""
+    return f"it is larger than {limits.media_in:,} bytes"
+
+
 def media_refusal(message: OutboundMessage, limits: ChannelLimits) -> str:
-    """Why a file of a message can't be sent; empty if all can."""
+    """Why the files of a message can't be sent; empty if they can."""
+    if message.media and not limits.media_out:
+        return "This channel sends no files."
     for path in message.media:
         try:
-            if Path(path).stat().st_size > limits.media_out:
-                return f"{path} is larger than {limits.media_out:,} bytes."
+            status = Path(path).stat()
         except OSError as error:
             return f"{path} can't be read: {error.strerror}."
+        if not stat.S_ISREG(status.st_mode):
+            return f"{path} can't be read: it isn't a file."
+        if status.st_size > limits.media_out:
+            return f"{path} is larger than {limits.media_out:,} bytes."
     return ""

@@ -177,7 +177,7 @@ class SlackChannel:
                 if reply.content_type == "text/html" and file.get("mimetype") != "text/html":
                     complaints.append(f"[Slack doesn't show the file {name}: the app needs the scope files:read.]")
                     continue
-                saved.append(save_media(self._home, file["id"], name, await reply.read()))
+                saved.append(await save_media(self._home, file["id"], name, await reply.read()))
         return tuple(saved), complaints
 
     # Sending

@@ -159,7 +159,7 @@ class TelegramChannel:
             raise
         data = await file.download_as_bytearray()
         name = getattr(attached, "file_name", None) or Path(file.file_path or "").name
-        return (save_media(self._home, file.file_unique_id, name, bytes(data)),), ""
+        return (await save_media(self._home, file.file_unique_id, name, bytes(data)),), ""
 
     async def _take_press(self, query: "CallbackQuery", accept: Accept) -> None:
         """Accept a pressed button as the words of the person who pressed it, and end its waiting sign."""

@@ -1,0 +1,30 @@
+"""Small files in which a channel keeps how far it has read."""
+
+import logging
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from denizen.config.files import read_file, write_private
+from denizen.config.home import private_folder
+
+_MAX_BYTES = 10_000_000
+_StructT = TypeVar("_StructT", bound=msgspec.Struct)
+_log = logging.getLogger(__name__)
+
+
+def read_state(path: Path, kind: type[_StructT]) -> _StructT | None:
+    """The struct in a file; None if it is missing or, with a warning in the log, damaged."""
+    try:
+        data = read_file(path, _MAX_BYTES)
+        return None if data is None else msgspec.json.decode(data, type=kind)
+    except (OSError, msgspec.DecodeError) as error:
+        _log.warning("%s can't be used, and is begun anew: %s", path, error)
+        return None
+
+
+def write_state(path: Path, state: msgspec.Struct, *, sync: bool = True) -> None:
+    """Write the file whole, for the user alone; without `sync` the machine's death may take it back."""
+    private_folder(path.parent)
+    write_private(path, msgspec.json.encode(state), sync=sync)
