@@ -40,7 +40,7 @@ def repository(workspace: Path) -> Path:
         ({"path": "src/denizen/cli", "types_only": True}, 7000),
         ({"path": "src/denizen/cli/terminal.py"}, 3500),
         ({"path": "src/denizen/cli/terminal.py", "types_only": True}, 2500),
-        ({"path": "src/denizen/cli/terminal.py/Terminal"}, 12_000),
+        ({"path": "src/denizen/cli/terminal.py/Terminal"}, 12_500),
         ({"path": "main"}, 2500),
         ({"jq": ".files"}, 10),
     ],
