@@ -18,7 +18,8 @@ from tests.worlds.chat.delivery.channels.servers.synapse_server import FaultyPro
 from denizen.errors import ConfigError
 from denizen.ports import Channel, ChannelHome, ChannelRefused, ChannelSettings, InboundMessage, OutboundMessage
 from denizen.testing import FakeClock, FarEnd
-from denizen.worlds.chat.delivery.channels.matrix import KIND, MatrixChannel, MatrixSettings
+from denizen.worlds.chat.delivery.channels.matrix import KIND, MatrixChannel
+from denizen.worlds.chat.delivery.channels.matrix_account import MatrixSettings
 
 PATIENCE_S = 60.0
 
@@ -142,7 +143,7 @@ class TestMatrix(KilledChannelConformance):
 
     @pytest.fixture
     def opening(self, far_end: MatrixEnd) -> tuple[str, ChannelSettings]:
-        return f"{MatrixSettings.__module__}:KIND", far_end.settings
+        return "denizen.worlds.chat.delivery.channels.matrix:KIND", far_end.settings
 
 
 @asynccontextmanager

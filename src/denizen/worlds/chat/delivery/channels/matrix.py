@@ -10,34 +10,48 @@ import logging
 import mimetypes
 import re
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec.structs import replace
 
-from denizen.config.files import write_private
-from denizen.errors import ConfigError, DenizenError
-from denizen.ports import InboundMessage, OutboundMessage
-from denizen.ports.channel import (
+from denizen.ports import (
     Accept,
     ChannelHome,
     ChannelKind,
     ChannelLimits,
     ChannelRefused,
-    ChannelSettings,
+    InboundMessage,
+    OutboundMessage,
     RateLimited,
     Sent,
 )
-from denizen.sessions.key import SessionKey
+from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels.matrix_account import (
+    LOGGED_OUT,
+    MatrixAccount,
+    MatrixClient,
+    MatrixRefusal,
+    MatrixSettings,
+    account_name,
+    check_account,
+    checked,
+    keep_keys,
+)
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.outgoing import (
+    CONNECT_RETRY_S,
+    REFUSED_RETRY_S,
+    delivery_key,
+    send_refusal,
+)
+from denizen.worlds.chat.delivery.channels.state_files import read_state, write_state
 
-RETRY_DELAY_S = 5.0
-REFUSED_DELAY_S = 60.0
 SYNC_TIMEOUT_MS = 30_000
 MAX_WAITING = 100
 """Encrypted messages that are kept until their key arrives."""
@@ -51,32 +65,7 @@ _FILTER = {
         "timeline": {"lazy_load_members": True, "limit": 50},
     },
 }
-_LOGGED_OUT = {"M_MISSING_TOKEN", "M_UNKNOWN_TOKEN"}
-_REFUSED = {*_LOGGED_OUT, "M_FORBIDDEN", "M_USER_DEACTIVATED"}
-_StructT = TypeVar("_StructT", bound=msgspec.Struct)
-_Client = Any
-"""nio.AsyncClient, whose decorators hide its types."""
 _log = logging.getLogger(__name__)
-
-
-class MatrixSettings(ChannelSettings, frozen=True, kw_only=True):
-    """What `[channels.matrix]` has: an account, with its password or an access token."""
-
-    homeserver: str
-    """URL of the home server: `https://matrix.org`."""
-    user: str
-    """The account's id: `@assistant:matrix.org`."""
-    password: str = ""
-    """Its password, for one login as a device of Denizen's own."""
-    access_token: str = ""
-    """An access token of the account, instead of its password."""
-
-
-class MatrixLogin(msgspec.Struct):
-    """The device that a login with a password made."""
-
-    device_id: str = ""
-    access_token: str = ""
 
 
 class MatrixProgress(msgspec.Struct):
@@ -84,16 +73,6 @@ class MatrixProgress(msgspec.Struct):
 
     token: str = ""
     waiting: list[dict[str, Any]] = []
-
-
-class MatrixRefusal(DenizenError):
-    """An error that the home server answered with."""
-
-    def __init__(self, answer: Any) -> None:
-        super().__init__(f"{answer.message} ({answer.status_code or 'no code'})")
-        self.code = answer.status_code
-        self.is_unclear = answer.transport_response is None or answer.transport_response.status >= 500
-        self.retry_after_s = (answer.retry_after_ms or 0) / 1000 or RETRY_DELAY_S
 
 
 class MatrixChannel:
@@ -115,35 +94,27 @@ class MatrixChannel:
     def __init__(self, settings: MatrixSettings, home: ChannelHome) -> None:
         self.name = home.name
         self._settings = settings
-        self._folder = home.folder
-        self._progress = _read(home.folder / "sync.json", MatrixProgress)
-        self._account: _Client | None = None
-        self._users = 0
-        self._has_synced = False
-        self._logging_in = asyncio.Lock()
-        self._sharing = asyncio.Lock()
+        self._home = home
+        self._account = MatrixAccount(settings, home.folder)
+        self._progress = read_state(home.folder / "sync.json", MatrixProgress) or MatrixProgress()
 
     # Receiving
 
     async def receive(self, accept: Accept) -> None:
-        async with self._client() as client:
+        async with self._account.client() as client:
             try:
                 await self._receive(client, accept)
             except MatrixRefusal as refusal:
-                if refusal.code not in _LOGGED_OUT:
-                    raise
-                self._account = None
-                await client.close()
-                if not self._settings.password:
-                    raise _refused(self._settings, refusal) from refusal
-                raise  # the next call logs in anew
+                if refusal.code in LOGGED_OUT:
+                    await self._account.end_login(refusal)
+                raise
 
-    async def _receive(self, client: _Client, accept: Accept) -> None:
+    async def _receive(self, client: MatrixClient, accept: Accept) -> None:
         client.next_batch = ""  # what was read and not accepted is read again
         is_first = True
         while True:
             since, timeout_ms = self._progress.token, 0 if is_first else SYNC_TIMEOUT_MS
-            sync = _checked(await client.sync(timeout_ms, _FILTER, since or None, full_state=is_first or None))
+            sync = checked(await client.sync(timeout_ms, _FILTER, since or None, full_state=is_first or None))
             waiting: list[dict[str, Any]] = []
             if since:  # without, all of it is from before the first start
                 async for room, event in self._events(client, sync):
@@ -152,12 +123,12 @@ class MatrixChannel:
                     elif message := await self._inbound(client, room, event):
                         await accept(message)
             self._progress = MatrixProgress(sync.next_batch, waiting[-MAX_WAITING:])
-            write_private(self._folder / "sync.json", msgspec.json.encode(self._progress))
-            self._has_synced, is_first = True, False
+            write_state(self._home.folder / "sync.json", self._progress)
+            self._account.has_synced, is_first = True, False
             await self._answer_invitations(client)
-            await _keep_keys(client)
+            await keep_keys(client)
 
-    async def _events(self, client: _Client, sync: Any) -> AsyncIterator[tuple[Any, Any]]:
+    async def _events(self, client: MatrixClient, sync: Any) -> AsyncIterator[tuple[Any, Any]]:
         """The events whose key was missing, then the new ones since the account was invited, each with its room."""
         import nio
 
@@ -168,14 +139,14 @@ class MatrixChannel:
             events, room = [*info.timeline.events], client.rooms[room_id]
             start = info.timeline.prev_batch if info.timeline.limited else ""
             while start and not any(_is_entry(event, client.user_id) for event in events):
-                page = _checked(await client.room_messages(room_id, start, self._progress.token, limit=100))
+                page = checked(await client.room_messages(room_id, start, self._progress.token, limit=100))
                 events[:0] = reversed(page.chunk)
                 start = page.end if page.chunk else ""
             entries = [number for number, event in enumerate(events) if _is_entry(event, client.user_id)]
             for event in events[entries[-1] + 1 if entries else 0 :]:
                 yield room, event
 
-    async def _inbound(self, client: _Client, room: Any, event: Any) -> InboundMessage | None:
+    async def _inbound(self, client: MatrixClient, room: Any, event: Any) -> InboundMessage | None:
         """The message of an event, if it is somebody else's."""
         content = event.source.get("content")
         if event.source.get("type") != "m.room.message" or event.sender == client.user_id:
@@ -208,7 +179,7 @@ class MatrixChannel:
             sent_at=datetime.fromtimestamp(event.server_timestamp / 1000, UTC),
         )
 
-    async def _received(self, client: _Client, event_id: str, content: Any) -> tuple[str, tuple[str, ...]]:
+    async def _received(self, client: MatrixClient, event_id: str, content: Any) -> tuple[str, tuple[str, ...]]:
         """The text of a message, and its file, saved; the text says why if it wasn't."""
         body = _text_at(content, "body")
         url = _text_at(content, "file", "url") or _text_at(content, "url")
@@ -219,14 +190,11 @@ class MatrixChannel:
         caption = "" if name == body else body
         data, why = await self._download(client, url, content)
         if why:
-            return f"{caption}\n[The file {name} was not received: {why}.]".strip(), ()
-        unique, ending = hashlib.sha256(event_id.encode()).hexdigest()[:16], re.sub(r"[^\w.-]+", "_", name)[-80:]
-        path = self._folder / "media" / f"{unique}-{ending}"
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        await asyncio.to_thread(write_private, path, data)
-        return caption, (str(path),)
+            return f"{caption}\n{not_received(name, why)}".strip(), ()
+        unique = hashlib.sha256(event_id.encode()).hexdigest()[:16]
+        return caption, (await save_media(self._home, unique, name, data),)
 
-    async def _download(self, client: _Client, url: str, content: Any) -> tuple[bytes, str]:
+    async def _download(self, client: MatrixClient, url: str, content: Any) -> tuple[bytes, str]:
         """The bytes of a file, or why they couldn't be had."""
         from nio import EncryptionError
         from nio.crypto import decrypt_attachment
@@ -242,7 +210,7 @@ class MatrixChannel:
             while len(data) <= self.limits.media_in and (piece := await answer.content.readany()):
                 data += piece
         if len(data) > self.limits.media_in:
-            return b"", f"it is larger than {self.limits.media_in:,} bytes"
+            return b"", too_large(self.limits)
         if not (file := _at(content, "file")):
             return data, ""
         key, digest, start = _text_at(file, "key", "k"), _text_at(file, "hashes", "sha256"), _text_at(file, "iv")
@@ -251,7 +219,7 @@ class MatrixChannel:
         except (EncryptionError, ValueError):
             return b"", "it can't be decrypted"
 
-    async def _answer_invitations(self, client: _Client) -> None:
+    async def _answer_invitations(self, client: MatrixClient) -> None:
         """Join the rooms that allowed people invite to; the others' invitations stay open."""
         for room_id, room in [*client.invited_rooms.items()]:
             if room.inviter in self._settings.allow:
@@ -265,17 +233,14 @@ class MatrixChannel:
         import aiohttp
         import nio
 
-        if self.limits.measure(message.content) > self.limits.length:
-            return Sent("failed", f"the text is longer than {self.limits.length:,} bytes")
-        for path in map(Path, message.media):
-            if not path.is_file() or path.stat().st_size > self.limits.media_out:
-                return Sent("failed", f"{path} isn't a file of at most {self.limits.media_out:,} bytes")
-        key = hashlib.sha256(message.id.encode()).hexdigest()[:32]
-        not_now = Sent("later", "the home server can't be reached", retry_after=RETRY_DELAY_S)
+        if refusal := send_refusal(message, self.limits):
+            return Sent("failed", refusal)
+        key = delivery_key(message)
+        not_now = Sent("later", "the home server can't be reached", retry_after=CONNECT_RETRY_S)
         otherwise = not_now
         try:
-            async with self._client() as client:
-                if self._has_synced and message.chat.partition("/")[0] not in client.rooms:
+            async with self._account.client() as client:
+                if self._account.has_synced and message.chat.partition("/")[0] not in client.rooms:
                     return Sent("failed", "the account isn't in that room")
                 contents = await self._contents(client, message)
                 otherwise = Sent("unknown")
@@ -284,15 +249,15 @@ class MatrixChannel:
         except MatrixRefusal as refusal:
             if refusal.code == "M_LIMIT_EXCEEDED":
                 return Sent("later", str(refusal), retry_after=refusal.retry_after_s)
-            if refusal.code in _LOGGED_OUT:
-                return Sent("later", str(refusal), retry_after=REFUSED_DELAY_S)
+            if refusal.code in LOGGED_OUT:
+                return Sent("later", str(refusal), retry_after=REFUSED_RETRY_S)
             if refusal.is_unclear:
                 return otherwise
             if message.edits:
                 return await self.send(replace(message, edits=""))
             return Sent("failed", f"the home server refused it: {refusal}")
         except ChannelRefused as refusal:
-            return Sent("later", str(refusal), retry_after=REFUSED_DELAY_S)
+            return Sent("later", str(refusal), retry_after=REFUSED_RETRY_S)
         except aiohttp.ClientConnectorError:
             return not_now
         except (aiohttp.ClientError, OSError, nio.LocalProtocolError, nio.EncryptionError):
@@ -300,7 +265,7 @@ class MatrixChannel:
 
     async def show(self, chat: str, draft: str, text: str) -> str:
         try:
-            async with self._client() as client:
+            async with self._account.client() as client:
                 contents = await self._contents(client, OutboundMessage(self.name, chat, text, edits=draft))
                 event_id = await _put(client, chat, contents[0], secrets.token_hex(16))
         except MatrixRefusal as refusal:
@@ -309,69 +274,16 @@ class MatrixChannel:
             raise
         return draft or event_id
 
-    async def _contents(self, client: _Client, message: OutboundMessage) -> list[dict[str, Any]]:
+    async def _contents(self, client: MatrixClient, message: OutboundMessage) -> list[dict[str, Any]]:
         """The events of a message, ready to be sent: files are uploaded, and the room's devices have the key."""
         room_id, _, thread = message.chat.partition("/")
         if not (room := client.rooms.get(room_id)):
             raise ConnectionError(f"The room {room_id} isn't known before the first sync.")
         if room.encrypted:
-            await self._share_keys(client, room)
+            await self._account.share_keys(client, room)
         contents = [_text(message.content, thread, message.edits)] if message.content else []
         files = [await _uploaded(client, Path(each), is_encrypted=room.encrypted) for each in message.media]
         return [*contents, *(file | _in_thread(thread) for file in files)]
-
-    async def _share_keys(self, client: _Client, room: Any) -> None:
-        async with self._sharing:
-            if not room.members_synced:
-                _checked(await client.joined_members(room.room_id))
-            if client.should_query_keys:
-                _checked(await client.keys_query())
-            if client.olm.should_share_group_session(room.room_id):
-                try:
-                    _checked(await client.share_group_session(room.room_id, ignore_unverified_devices=True))
-                finally:
-                    client.sharing_session.pop(room.room_id, None)  # is left when claiming keys fails, for ever
-
-    # The account
-
-    @asynccontextmanager
-    async def _client(self) -> AsyncGenerator[_Client]:
-        """The account, logged in; its connections are closed when nobody uses it. Raises ChannelRefused, OSError."""
-        self._users += 1
-        try:
-            async with self._logging_in:
-                self._account = self._account or await self._logged_in()
-            yield self._account
-        finally:
-            self._users -= 1
-            if self._account and not self._users:
-                await self._account.close()
-
-    async def _logged_in(self) -> _Client:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        key, path = self._folder / "pickle.key", self._folder / "login.json"
-        if not key.exists():
-            write_private(key, secrets.token_hex(32).encode())
-        login, self._has_synced = _read(path, MatrixLogin), False
-        client = _new_client(self._settings, self._folder, key.read_text())
-        try:
-            await _log_in(client, self._settings, login)
-            client.restore_login(client.user_id, client.device_id, client.access_token)
-        except BaseException:
-            await client.close()
-            raise
-        if not self._settings.access_token and client.access_token != login.access_token:
-            write_private(path, msgspec.json.encode(MatrixLogin(client.device_id, client.access_token)))
-        return client
-
-
-def _checked(answer: Any) -> Any:
-    """The answer. Raises MatrixRefusal for an error."""
-    import nio
-
-    if isinstance(answer, nio.ErrorResponse):
-        raise MatrixRefusal(answer)
-    return answer
 
 
 def _at(value: Any, *path: str) -> Any:
@@ -395,7 +307,7 @@ def _is_entry(event: Any, user_id: str) -> bool:
     return _text_at(event.source, "content", "membership") in here and before not in here
 
 
-def _decrypted(client: _Client, event: Any) -> Any:
+def _decrypted(client: MatrixClient, event: Any) -> Any:
     """The event in the clear; itself if its key is still missing."""
     import nio
 
@@ -405,17 +317,17 @@ def _decrypted(client: _Client, event: Any) -> Any:
         return event
 
 
-async def _earlier_event(client: _Client, room_id: str, event_id: str) -> Any:
+async def _earlier_event(client: MatrixClient, room_id: str, event_id: str) -> Any:
     """An event of a room; None if the account can't see it."""
     try:
-        return _checked(await client.room_get_event(room_id, event_id)).event
+        return checked(await client.room_get_event(room_id, event_id)).event
     except MatrixRefusal as refusal:
         if refusal.code in {"M_NOT_FOUND", "M_FORBIDDEN"}:
             return None
         raise
 
 
-async def _is_addressed(client: _Client, room: Any, content: Any, relation: Any) -> bool:
+async def _is_addressed(client: MatrixClient, room: Any, content: Any, relation: Any) -> bool:
     """Whether a message of a group mentions the account, by a mention or by name, or answers a message of its own."""
     me, body, mentions = client.user_id, _text_at(content, "body"), _at(content, "m.mentions", "user_ids")
     if me in body or f"matrix.to/#/{me}" in unquote(_text_at(content, "formatted_body")):
@@ -429,17 +341,6 @@ async def _is_addressed(client: _Client, room: Any, content: Any, relation: Any)
         return False
     event = await _earlier_event(client, room.room_id, replied)
     return event is not None and event.sender == me
-
-
-async def _keep_keys(client: _Client) -> None:
-    """Answer other devices, and keep the server's stock of our keys and our list of theirs up to date."""
-    await client.send_to_device_messages()
-    if client.should_upload_keys:
-        await client.keys_upload()
-    if client.should_query_keys:
-        await client.keys_query()
-    if client.should_claim_keys:
-        await client.keys_claim(client.get_users_for_key_claiming())
 
 
 def _text(text: str, thread: str, edits: str) -> dict[str, Any]:
@@ -465,12 +366,12 @@ def _in_thread(thread: str) -> dict[str, Any]:
     return {"m.relates_to": {"rel_type": "m.thread", "event_id": thread, **fallback}}
 
 
-async def _uploaded(client: _Client, path: Path, *, is_encrypted: bool) -> dict[str, Any]:
+async def _uploaded(client: MatrixClient, path: Path, *, is_encrypted: bool) -> dict[str, Any]:
     """The content of an event with this file, which is on the server then."""
     kind, size = mimetypes.guess_type(path.name)[0] or "application/octet-stream", path.stat().st_size
     with path.open("rb") as file:
         answer, secret = await client.upload(file, kind, path.name, encrypt=is_encrypted, filesize=size)
-    url, family = _checked(answer).content_uri, kind.partition("/")[0]
+    url, family = checked(answer).content_uri, kind.partition("/")[0]
     return {
         "msgtype": f"m.{family}" if family in {"image", "audio", "video"} else "m.file",
         "body": path.name,
@@ -480,77 +381,18 @@ async def _uploaded(client: _Client, path: Path, *, is_encrypted: bool) -> dict[
     }
 
 
-async def _put(client: _Client, chat: str, content: dict[str, Any], key: str) -> str:
+async def _put(client: MatrixClient, chat: str, content: dict[str, Any], key: str) -> str:
     """Send an event; its id, also of one that was sent with this key before. Raises MatrixRefusal."""
     room_id = chat.partition("/")[0]
     answer = await client.room_send(room_id, "m.room.message", content, key, ignore_unverified_devices=True)
-    return _checked(answer).event_id
-
-
-def _new_client(settings: MatrixSettings, folder: Path | None, pickle_key: str) -> _Client:
-    """A client that neither waits nor tries again by itself; without a folder it can't decrypt."""
-    import nio
-
-    config = nio.AsyncClientConfig(
-        encryption_enabled=folder is not None, pickle_key=pickle_key, max_limit_exceeded=0, max_timeouts=0
-    )
-    return nio.AsyncClient(settings.homeserver.rstrip("/"), settings.user, store_path=str(folder or ""), config=config)
-
-
-async def _log_in(client: _Client, settings: MatrixSettings, login: MatrixLogin) -> None:
-    """Use the token that there is, or else the password. Raises ChannelRefused, ConfigError, OSError."""
-    import aiohttp
-
-    if not settings.password and not settings.access_token:
-        raise ConfigError("The Matrix channel needs a `password` or an `access_token`.")
-    client.access_token = settings.access_token or login.access_token
-    try:
-        try:
-            if client.access_token:
-                _checked(await client.whoami())
-                return
-        except MatrixRefusal as refusal:
-            if not settings.password or refusal.code not in _REFUSED:
-                raise
-        client.access_token, client.device_id = "", login.device_id
-        _checked(await client.login(settings.password, "Denizen"))
-    except MatrixRefusal as refusal:
-        raise (_refused(settings, refusal) if refusal.code in _REFUSED else refusal) from refusal
-    except aiohttp.ClientError as error:
-        raise ConnectionError(f"{settings.homeserver} can't be reached: {error}") from error
-
-
-def _refused(settings: MatrixSettings, refusal: MatrixRefusal) -> ChannelRefused:
-    return ChannelRefused(
-        f"{settings.homeserver} refuses {settings.user}: {refusal}. Check the channel's user, password or access token."
-    )
-
-
-def _read(path: Path, kind: type[_StructT]) -> _StructT:
-    """What a file of ours holds; the default if there is none."""
-    return msgspec.json.decode(path.read_bytes(), type=kind) if path.exists() else kind()
-
-
-async def _check(settings: MatrixSettings) -> str:
-    client = _new_client(settings, None, "")
-    try:
-        await _log_in(client, settings, MatrixLogin())
-        if not settings.access_token:
-            await client.logout()
-        return client.user_id
-    finally:
-        await client.close()
-
-
-def _account(settings: MatrixSettings) -> str:
-    return f"{settings.homeserver} {settings.user}"
+    return checked(answer).event_id
 
 
 KIND = ChannelKind(
     settings=MatrixSettings,
     connect=MatrixChannel,
-    check=_check,
-    account=_account,
+    check=check_account,
+    account=account_name,
     steps=(
         "Register an account for the assistant on your home server (on matrix.org: https://app.element.io), put your "
         "own id, such as @you:matrix.org, into `allow`, and invite the assistant to a room."

@@ -1,6 +1,5 @@
 """Slack: an app of one workspace, by Socket Mode and the Web API (https://docs.slack.dev)."""
 
-import hashlib
 import html
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -26,16 +25,20 @@ from denizen.ports import (
     Sent,
 )
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.delivery.channels.media import media_refusal, save_media
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.outgoing import (
+    CONNECT_RETRY_S,
+    REFUSED_RETRY_S,
+    delivery_key,
+    send_refusal,
+)
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
 
 _HEARTBEAT_S = 20.0
 _TIMEOUT_S = 120
-_CONNECT_RETRY_S = 5.0
 _FLOOD_RETRY_S = 30.0
-_TOKEN_RETRY_S = 60.0
 _MAX_PAGES = 5  # of 200 messages, to find one of ours in
 _MAX_REMEMBERED = 1000
 _SUBTYPES = {None, "bot_message", "file_share", "me_message", "message_changed", "thread_broadcast"}
@@ -161,21 +164,19 @@ class SlackChannel:
 
     async def _files(self, files: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...], list[str]]:
         """The files of a message, saved; and a sentence about each that can't be."""
-        saved = list[str]()
-        complaints = list[str]()
+        saved, complaints = list[str](), list[str]()
+        headers = {"Authorization": f"Bearer {self._settings.bot_token}"}
         for file in files:
             name, url = file.get("name") or file["id"], file.get("url_private_download") or file.get("url_private")
             if not url or file.get("size", 0) > self.limits.media_in:
-                limit = f"larger than {self.limits.media_in:,} bytes"
-                complaints.append(f"[The file {name} is {limit}, or this app may not have it.]")
+                complaints.append(not_received(name, too_large(self.limits) if url else "this app may not have it"))
                 continue
-            headers = {"Authorization": f"Bearer {self._settings.bot_token}"}
             async with (
                 aiohttp.ClientSession(headers=headers, raise_for_status=True) as http,
                 http.get(url, proxy=self._web.proxy) as reply,
             ):
                 if reply.content_type == "text/html" and file.get("mimetype") != "text/html":
-                    complaints.append(f"[Slack doesn't show the file {name}: the app needs the scope files:read.]")
+                    complaints.append(not_received(name, "the app needs the scope files:read"))
                     continue
                 saved.append(await save_media(self._home, file["id"], name, await reply.read()))
         return tuple(saved), complaints
@@ -183,15 +184,13 @@ class SlackChannel:
     # Sending
 
     async def send(self, message: OutboundMessage) -> Sent:
-        if refusal := media_refusal(message, self.limits):
+        if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
-        if self.limits.measure(message.content) > self.limits.length:  # plain, Slack would cut it
-            return Sent("failed", f"The text is longer than {self.limits.length:,} characters.")
         message = msgspec.structs.replace(message, content=message.content.encode(errors="replace").decode())
         return await _fate(self._deliver(message))
 
     async def _deliver(self, message: OutboundMessage) -> Sent:
-        key = hashlib.sha256(message.id.encode(errors="replace")).hexdigest()[:32]
+        key = delivery_key(message)
         at, has_files = await self._find(message, key) if message.may_be_sent else ("", False)
         if message.content and not at:
             at = await self._put_text(message, key)
@@ -328,11 +327,11 @@ def _outcome(error: Exception) -> Sent:
             wait = float(getattr(response, "headers", {}).get("Retry-After", _FLOOD_RETRY_S))
             return Sent("later", f"Slack takes more in {wait:g} s.", retry_after=wait)
         if code in _BAD_TOKEN:
-            return Sent("later", f"Slack refuses the token: {code}.", retry_after=_TOKEN_RETRY_S)
+            return Sent("later", f"Slack refuses the token: {code}.", retry_after=REFUSED_RETRY_S)
         if code not in _UNCERTAIN:
             return Sent("failed", f"Slack refuses it: {code}.")
     if isinstance(error, aiohttp.ClientConnectorError):
-        return Sent("later", f"Slack can't be reached: {error}", retry_after=_CONNECT_RETRY_S)
+        return Sent("later", f"Slack can't be reached: {error}", retry_after=CONNECT_RETRY_S)
     return Sent("unknown", f"Slack's answer was lost: {error}")
 
 

@@ -28,7 +28,8 @@ from denizen.ports import (
     Sent,
 )
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.delivery.channels.media import media_refusal, save_media
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, REFUSED_RETRY_S, send_refusal
 
 if TYPE_CHECKING:
     from telegram import Bot, CallbackQuery, Chat, InlineKeyboardMarkup, Message, Update, User
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 _POLL_S = 50
 _READ_TIMEOUT_S = 30.0
-_CONNECT_RETRY_S = 5.0
-_TOKEN_RETRY_S = 60.0
 _UPDATES = ["message", "edited_message", "callback_query"]
 _MAX_CAPTION = 1024  # UTF-16 units
 _PHOTOS = {"image/jpeg", "image/png", "image/webp"}
@@ -148,17 +147,17 @@ class TelegramChannel:
         attached = message.voice or message.audio or message.video or message.video_note or message.document or photo
         if not attached:
             return (), ""
-        too_large = f"[A file was sent that is larger than {self.limits.media_in:,} bytes; Telegram keeps it.]"
+        name = getattr(attached, "file_name", None) or ""
+        complaint = not_received(name or "without a name", too_large(self.limits))
         if (attached.file_size or 0) > self.limits.media_in:
-            return (), too_large
+            return (), complaint
         try:
             file = await attached.get_file()
         except BadRequest as error:
             if "too big" in error.message:
-                return (), too_large
+                return (), complaint
             raise
-        data = await file.download_as_bytearray()
-        name = getattr(attached, "file_name", None) or Path(file.file_path or "").name
+        data, name = await file.download_as_bytearray(), name or Path(file.file_path or "").name
         return (await save_media(self._home, file.file_unique_id, name, bytes(data)),), ""
 
     async def _take_press(self, query: "CallbackQuery", accept: Accept) -> None:
@@ -175,7 +174,7 @@ class TelegramChannel:
     # Sending
 
     async def send(self, message: OutboundMessage) -> Sent:
-        if refusal := media_refusal(message, self.limits):
+        if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
         message = msgspec.structs.replace(message, content=message.content.encode(errors="replace").decode())
         return await _fate(self._deliver(message))
@@ -275,12 +274,12 @@ async def _fate(sending: Awaitable[Sent]) -> Sent:
         wait = error.retry_after
         return Sent("later", str(error), retry_after=wait.total_seconds() if isinstance(wait, timedelta) else wait)
     except InvalidToken as error:
-        return Sent("later", f"Telegram refuses the token: {error}", retry_after=_TOKEN_RETRY_S)
+        return Sent("later", f"Telegram refuses the token: {error}", retry_after=REFUSED_RETRY_S)
     except (BadRequest, ChatMigrated, Forbidden) as error:
         return Sent("failed", f"Telegram refuses it: {error}")
     except TelegramError as error:
         if isinstance(error.__cause__, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)):
-            return Sent("later", f"Telegram can't be reached: {error}", retry_after=_CONNECT_RETRY_S)
+            return Sent("later", f"Telegram can't be reached: {error}", retry_after=CONNECT_RETRY_S)
         return Sent("unknown", f"Telegram's answer was lost: {error}")
 
 
