@@ -355,13 +355,13 @@ async def test_file_that_the_server_lost_is_reported(far_end: MatrixEnd, home: C
 
 
 async def test_real_flood_limit_says_how_long_to_wait(far_end: MatrixEnd, home: ChannelHome, synapse: Synapse) -> None:
-    async with aiohttp.ClientSession() as http:
-        admin = await MatrixUser.register(synapse, http, "admin", is_admin=True)
-        path = f"/_synapse/admin/v1/users/{far_end.bot.id}/override_ratelimit"
-        await admin.call("POST", path, {"messages_per_second": 1, "burst_count": 1})
     async with listening(channel := MatrixChannel(far_end.settings, home)) as messages:
         await far_end.write("Hello")
         hello = await messages.get()
+        async with aiohttp.ClientSession() as http:  # only now: joining rooms is limited too
+            admin = await MatrixUser.register(synapse, http, "admin", is_admin=True)
+            path = f"/_synapse/admin/v1/users/{far_end.bot.id}/override_ratelimit"
+            await admin.call("POST", path, {"messages_per_second": 1, "burst_count": 1})
         states = [await channel.send(reply(hello, str(number))) for number in range(12)]
     assert {each.state for each in states} == {"sent", "later"}
     assert len(await far_end.arrived()) == len([each for each in states if each.state == "sent"])

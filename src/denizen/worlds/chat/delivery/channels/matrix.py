@@ -223,8 +223,12 @@ class MatrixChannel:
         """Join the rooms that allowed people invite to; the others' invitations stay open."""
         for room_id, room in [*client.invited_rooms.items()]:
             if room.inviter in self._settings.allow:
-                answer = await client.join(room_id)
-                _log.info("%s: joining %s, invited by %s: %s", self.name, room_id, room.inviter, answer)
+                try:
+                    checked(await client.join(room_id))
+                except MatrixRefusal as refusal:
+                    if refusal.code == "M_LIMIT_EXCEEDED":
+                        return  # after the next sync, again
+                    _log.warning("%s can't join %s, invited by %s: %s", self.name, room_id, room.inviter, refusal)
             client.invited_rooms.pop(room_id, None)
 
     # Sending
