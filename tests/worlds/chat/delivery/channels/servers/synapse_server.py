@@ -155,10 +155,13 @@ class MatrixUser:
 
 
 class FaultyProxy:
-    """What the channel takes for the home server: the real one, with faults on command."""
+    """What the channel takes for the home server: the real one, with faults on command.
+
+    `refused` counts the messages that met the flood limit.
+    """
 
     def __init__(self, target: str, http: aiohttp.ClientSession) -> None:
-        self.flood_ms = 0
+        self.flood_ms = self.refused = 0
         self.refuses_edits = False
         self.loses_answer = False
         self._paths: list[str] = []
@@ -197,6 +200,7 @@ class FaultyProxy:
         self._news.set()
         body, is_message = await request.content.read(), "/send/m.room." in request.path
         if is_message and self.flood_ms:
+            self.refused += 1
             limited = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too Many Requests", "retry_after_ms": self.flood_ms}
             return web.json_response(limited, status=429)
         if is_message and self.refuses_edits and b'"m.replace"' in body:
