@@ -13,6 +13,7 @@ from benchmarks.report import Table, goals_table, machine, placeless
 from benchmarks.roster import DENIZEN, FLOOR, NANOBOT, PEERS
 from benchmarks.tables import (
     agentdojo,
+    channels,
     checkpoints,
     chunks,
     cleaning,
@@ -40,6 +41,8 @@ TABLES: Mapping[str, Callable[[Plan, Sequence[Entry]], Table]] = {
     "gateway": gateway.table,
     "chats": gateway.many,
     "workers": gateway.workers,
+    "channels": channels.table,
+    "message": channels.message,
     "ledger": ledger.table,
     "cleaning": cleaning.table,
     "listing": listing.table,
@@ -55,6 +58,8 @@ FEW: Mapping[str, Sequence[Entry]] = {
     "gateway": (DENIZEN, NANOBOT),
     "chats": (DENIZEN, NANOBOT),
     "workers": (DENIZEN,),
+    "channels": (DENIZEN,),
+    "message": (DENIZEN,),
     "ledger": (DENIZEN,),
     "cleaning": (DENIZEN,),
     "listing": (DENIZEN,),
