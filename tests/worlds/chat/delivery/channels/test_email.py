@@ -114,6 +114,12 @@ service stats {{
         (self._folder / "users").write_text(f"{AGENT}:{password}\n")
         (self._folder / "users").chmod(0o644)
 
+    def hide_passwords(self) -> None:
+        """Keep the server from reading the passwords."""
+        (self._folder / "users").chmod(0)
+        self.stop()  # as it may not look again within a second
+        self.start()
+
     def deliver(self, mail: bytes) -> None:
         """Put a mail into the inbox, as the receiving server does."""
         self._count = getattr(self, "_count", 0) + 1
@@ -411,3 +417,11 @@ async def test_check_says_whose_mailbox_it_is(settings: EmailSettings, far_end: 
 async def test_address_without_a_port_is_refused(settings: EmailSettings) -> None:
     with pytest.raises(ConfigError, match="host:port"):
         await KIND.check(replace(settings, imap="imap.example.org:imaps"))
+
+
+async def test_server_that_cannot_check_the_password_now_does_not_refuse_it(
+    channel: EmailChannel, mailbox: Mailbox
+) -> None:
+    mailbox.hide_passwords()
+    with pytest.raises(ConnectionError, match="can't check the password now"):
+        await channel.receive(lambda _: pytest.fail("nothing was written"))

@@ -70,6 +70,8 @@ async def in_mailbox(settings: EmailSettings, work: "Callable[[IMAP4, MailboxPos
         answer = await client.login(settings.user or settings.address, settings.password)
         if answer.result != "OK":
             why = b" ".join(map(bytes, answer.lines)).decode(errors="replace")
+            if "[UNAVAILABLE]" in why:  # RFC 5530: not the password's fault
+                raise ConnectionError(f"{settings.imap} can't check the password now: {why}")
             raise ChannelRefused(f"{settings.imap} refuses the password of {settings.address}: {why}")
         opened = await client.select(f'"{settings.mailbox}"')
         numbers = dict(_NUMBER.findall(b" ".join(map(bytes, opened.lines)).decode(errors="replace")))
