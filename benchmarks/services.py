@@ -56,6 +56,7 @@ async def _services(folder: Path) -> AsyncGenerator[Mapping[str, str]]:
     from tests.worlds.chat.delivery.channels.test_email import AGENT, Mailbox, MailService
     from tests.worlds.moo.djangomoo import free_port
 
+    folder.chmod(0o755)  # the mail server isn't run by who owns it
     certificate, key = self_signed(folder)
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate, key)
