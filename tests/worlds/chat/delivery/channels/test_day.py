@@ -136,6 +136,12 @@ async def arrives(service: FarEnd, *texts: str, chat: str = "home") -> None:
     await until(has_come)
 
 
+async def settles(day: Day, count: int) -> None:
+    """Wait until the owner has got so many messages, and nothing is on its way: killed then, it might arrive unseen."""
+    await until(lambda: len(day.telegram.messages) == count)
+    await until(day.has_sent_everything)
+
+
 def settings_of(day: Day, irc_port: int, imap_port: int, certificate: Path) -> str:
     """The configuration of the home."""
     tables: dict[str, dict[str, Any]] = {
@@ -256,6 +262,7 @@ async def approve_in_telegram_for_slack(day: Day) -> None:
     await arrives(day.slack, "Cleo knows.")
     await arrives(day.slack, "Noted: figs?", "Noted: quinces?", chat="work")
     await day.cleo_hears(4)
+    await settles(day, 3)
 
 
 async def ask_in_matrix_during_a_flood(day: Day) -> None:
@@ -279,6 +286,7 @@ async def refuse_to_delete_by_mail(day: Day) -> None:
     await until(lambda: day.questions == 2)
     await day.telegram.press("Deny")
     await arrives(day.mail, "I left them.")
+    await settles(day, 5)
     assert day.unwanted.exists()
 
 
