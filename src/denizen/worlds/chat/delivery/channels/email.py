@@ -9,12 +9,10 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import format_datetime, formataddr
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from denizen.config.files import read_file, write_private
-from denizen.config.home import private_folder
 from denizen.ports import (
     Accept,
     ChannelHome,
@@ -43,23 +41,20 @@ from denizen.worlds.chat.delivery.channels.email_servers import (
     next_arrival,
     smtp_client,
 )
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.outgoing import REFUSED_RETRY_S, delivery_key
+from denizen.worlds.chat.delivery.channels.state_files import read_state, write_state
 
 if TYPE_CHECKING:
     from aioimaplib import IMAP4
 
 MAX_MEDIA_BYTES = 10_000_000
-LATER_S = 60.0
 LOOKS, LOOK_INTERVAL_S = 6, 10.0
 """How often a mailbox is searched for a mail that may have been sent, and the seconds between."""
-_MAX_STATE_BYTES = 100_000
 _OWN_MAIN = "denizen.main."
 """How the message ids of our mails to an address, outside any thread, begin: answers to them aren't a thread either."""
 _UID = re.compile(rb"\bUID (\d+)")
-_UNSAFE = re.compile(r"[^\w.-]+")
 _log = logging.getLogger(__name__)
-
-
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 class _Thread(msgspec.Struct, frozen=True):
@@ -80,10 +75,8 @@ class EmailChannel:
         self.name = home.name
         self._settings = settings
         self._address = settings.address.lower()
-        self._media, self._threads = home.folder / "media", home.folder / "threads"
-        for folder in (home.folder, self._media, self._threads):
-            private_folder(folder)
-        self._clock = home.clock
+        self._home = home
+        self._threads = home.folder / "threads"
         self.position = home.folder / "position.json"
 
     # Receiving
@@ -100,19 +93,19 @@ class EmailChannel:
                     if message := await self._message(client, uid):
                         await accept(message)
                     position = MailboxPosition(position.validity, uid)
-                    write_private(self.position, msgspec.json.encode(position))
+                    write_state(self.position, position)
                 await next_arrival(client)
 
         await in_mailbox(self._settings, read)
 
     def _first_position(self, now: MailboxPosition) -> MailboxPosition:
         """Where reading goes on: after the last mail accepted; the first time, after those that are there."""
-        kept = _read(self.position, MailboxPosition)
+        kept = read_state(self.position, MailboxPosition)
         if kept and kept.validity == now.validity:
             return kept
         if kept:
             _log.warning("Mailbox %s was made anew; mail that is in it already isn't answered.", self._settings.mailbox)
-        write_private(self.position, msgspec.json.encode(now))
+        write_state(self.position, now)
         return now
 
     async def _message(self, client: "IMAP4", uid: int) -> InboundMessage | None:
@@ -141,11 +134,9 @@ class EmailChannel:
             text = f"{subject}\n\n{text}"
         for number, (name, content) in enumerate(attachments_of(mail)):
             if len(content) > MAX_MEDIA_BYTES:
-                text += f"\n[{name} has {len(content):,} bytes, more than {MAX_MEDIA_BYTES:,}: it was left out]"
+                text += f"\n{not_received(name, too_large(self.limits))}"
                 continue
-            path = self._media / f"{uid}-{number}-{_UNSAFE.sub('_', name)[-80:]}"
-            await asyncio.to_thread(write_private, path, content)
-            media.append(str(path))
+            media.append(await save_media(self._home, f"{uid}-{number}", name, content))
         self._remember(chat, subject, own)
         return InboundMessage(
             self.name,
@@ -183,7 +174,7 @@ class EmailChannel:
         from markdown_it import MarkdownIt
 
         address, _, root = message.chat.partition("/")
-        thread = _read(self._thread_file(message.chat), _Thread) or _Thread(ids=[root] if root else [])
+        thread = read_state(self._thread_file(message.chat), _Thread) or _Thread(ids=[root] if root else [])
         mail = EmailMessage(policy=policy.SMTP)
         mail["From"] = formataddr((self._settings.display_name, self._settings.address))
         mail["To"] = address
@@ -192,10 +183,9 @@ class EmailChannel:
             thread.subject if is_reply else message.content.strip().partition("\n")[0].strip("#* ")[:80] or "Hello"
         )
         mail["Subject"] = f"Re: {subject}" if is_reply and not subject.lower().startswith("re:") else subject
-        mail["Date"] = format_datetime(self._clock.now())
+        mail["Date"] = format_datetime(self._home.clock.now())
         domain = self._address.rpartition("@")[2]
-        digest = hashlib.sha256(message.id.encode(errors="replace")).hexdigest()[:32]
-        mail["Message-ID"] = f"<{'' if root else _OWN_MAIN}{digest}@{domain}>"
+        mail["Message-ID"] = f"<{'' if root else _OWN_MAIN}{delivery_key(message)}@{domain}>"
         if is_reply:
             mail["In-Reply-To"] = thread.ids[-1]
             mail["References"] = " ".join(dict.fromkeys((root or thread.ids[0], *thread.ids[-10:])))
@@ -224,13 +214,15 @@ class EmailChannel:
                     await client.quit()
                 return Sent(native_id=own)
         except SMTPAuthenticationError as error:
-            return Sent("later", f"{self._settings.smtp} refuses the password: {error.message}", retry_after=LATER_S)
+            return Sent(
+                "later", f"{self._settings.smtp} refuses the password: {error.message}", retry_after=REFUSED_RETRY_S
+            )
         except SMTPResponseException as error:
             state = "later" if 400 <= error.code < 500 else "failed"
-            return Sent(state, f"{error.code} {error.message}", retry_after=LATER_S)
+            return Sent(state, f"{error.code} {error.message}", retry_after=REFUSED_RETRY_S)
         except (SMTPException, OSError) as error:
             state = "unknown" if is_handed_over else "later"
-            return Sent(state, f"{self._settings.smtp}: {error}", retry_after=LATER_S)
+            return Sent(state, f"{self._settings.smtp}: {error}", retry_after=REFUSED_RETRY_S)
 
     async def _is_sent(self, message_id: str) -> bool:
         """Whether a mail is in the own mailbox, within a minute. Raises what ends a connection."""
@@ -240,7 +232,7 @@ class EmailChannel:
                 found = await client.uid_search(f'HEADER Message-ID "{message_id}"', charset=None)
                 if found.lines and bytes(found.lines[0]).split():
                     return True
-                await self._clock.sleep(LOOK_INTERVAL_S)
+                await self._home.clock.sleep(LOOK_INTERVAL_S)
             return False
 
         return await in_mailbox(self._settings, look)
@@ -252,17 +244,9 @@ class EmailChannel:
 
     def _remember(self, chat: str, subject: str, message_id: str) -> None:
         """Keep what the next mail of a chat needs."""
-        known = _read(self._thread_file(chat), _Thread) or _Thread(subject or _Thread().subject)
+        known = read_state(self._thread_file(chat), _Thread) or _Thread(subject or _Thread().subject)
         ids = [*(each for each in known.ids if each != message_id), message_id]
-        write_private(self._thread_file(chat), msgspec.json.encode(_Thread(known.subject, ids[-20:])), sync=False)
-
-
-def _read(path: Path, kind: type[_Struct]) -> _Struct | None:
-    """A file of the channel's; None if it is missing or damaged."""
-    try:
-        return msgspec.json.decode(read_file(path, _MAX_STATE_BYTES) or b"", type=kind)
-    except (OSError, msgspec.DecodeError):
-        return None
+        write_state(self._thread_file(chat), _Thread(known.subject, ids[-20:]), sync=False)
 
 
 def _account(settings: EmailSettings) -> str:

@@ -21,6 +21,7 @@ from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.runtime.clock import Clock, SystemClock
 from denizen.sessions import SessionKey
 from denizen.text.printable import printable
+from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, send_refusal
 
 LINE_BYTES = 512
 """The longest line of the protocol, with its end and with the sender that the server puts before it."""
@@ -33,7 +34,6 @@ CONNECT_TIMEOUT_S = 30.0
 CONFIRM_TIMEOUT_S = 90.0
 CHECK_INTERVAL_S = 120.0
 """Between questions whether the server is there; a connection that then brings nothing for as long is lost."""
-RECONNECT_S = 5.0
 LEAVE_TIMEOUT_S = 5.0
 CAPABILITIES = frozenset({"account-tag", "message-tags", "server-time"})
 _COLOUR = re.compile(r"\x03(?:\d{1,2}(?:,\d{1,2})?)?")
@@ -234,7 +234,7 @@ class _Connection:
                 await confirmed
         except OSError as lost:
             if not written:
-                return Sent("later", str(lost), retry_after=RECONNECT_S)
+                return Sent("later", str(lost), retry_after=CONNECT_RETRY_S)
             return Sent("unknown", f"The server didn't confirm it. {lost}")
         finally:
             del self._pongs[token]
@@ -280,17 +280,15 @@ class IrcChannel:
 
     async def send(self, message: OutboundMessage) -> Sent:
         lines = [line for line in map(printable, message.content.splitlines()) if line.strip()]
-        if message.media:
-            return Sent("failed", "IRC takes no files.")
+        if refusal := send_refusal(message, self.limits):
+            return Sent("failed", refusal)
         if not _TARGET.fullmatch(message.chat):
             return Sent("failed", f"{message.chat!r} is neither a nick nor a room.")
-        if self.limits.measure(message.content) > self.limits.length:
-            return Sent("failed", f"The message is longer than {self.limits.length} bytes.")
         if message.may_be_sent:
             return Sent("unknown", "IRC can't say whether an earlier attempt arrived.")
         async with self._sending:
             if self._connection is None or not self._connection.is_open:
-                return Sent("later", f"{self._settings.server} isn't connected.", retry_after=RECONNECT_S)
+                return Sent("later", f"{self._settings.server} isn't connected.", retry_after=CONNECT_RETRY_S)
             return await self._connection.say(message.chat, lines)
 
     async def _hear(self, connection: _Connection, line: Any) -> None:

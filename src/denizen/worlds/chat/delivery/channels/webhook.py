@@ -17,14 +17,18 @@ from denizen.errors import ConfigError, SessionError
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelSettings, Sent
 from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels.outgoing import (
+    CONNECT_RETRY_S,
+    REFUSED_RETRY_S,
+    delivery_key,
+    send_refusal,
+)
 
 REPLAY_WINDOW_S = 300.0
 """The furthest that a request's time may be off."""
 TIMEOUT_S = 30.0
-NOT_CONNECTED_RETRY_S = 5.0
 UNAVAILABLE_RETRY_S = 30.0
 """Before a receiver gets a message again that names no time itself."""
-WRONG_SECRET_RETRY_S = 60.0
 _ID, _TIMESTAMP, _SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 
 
@@ -123,10 +127,10 @@ class WebhookChannel:
         return ""
 
     async def send(self, message: OutboundMessage) -> Sent:
-        if message.media:
-            return Sent("failed", "Webhooks take no files.")
+        if refusal := send_refusal(message, self.limits):
+            return Sent("failed", refusal)
         # The receiver drops an id that it has, so the same request finds out what became of an earlier one.
-        message_id = f"msg_{hashlib.sha256(message.id.encode(errors='replace')).hexdigest()[:32]}"
+        message_id = f"msg_{delivery_key(message)}"
         timestamp = str(int(self._clock.now().timestamp()))
         body = msgspec.json.encode(WebhookReply(message.chat, message.content, message.in_reply_to, message.choices))
         headers = {
@@ -142,7 +146,7 @@ class WebhookChannel:
             ):
                 return _outcome(response, message_id)
         except aiohttp.ClientConnectorError as error:
-            return Sent("later", str(error), retry_after=NOT_CONNECTED_RETRY_S)
+            return Sent("later", str(error), retry_after=CONNECT_RETRY_S)
         except (aiohttp.ClientError, TimeoutError) as error:
             return Sent("unknown", f"{type(error).__name__}: {error}")
 
@@ -153,7 +157,7 @@ def _outcome(response: aiohttp.ClientResponse, message_id: str) -> Sent:
         return Sent(native_id=message_id)
     reason = f"The receiver answered {status} {response.reason}."
     if status in {401, 403}:
-        return Sent("later", f"{reason} Does it have the same secret?", retry_after=WRONG_SECRET_RETRY_S)
+        return Sent("later", f"{reason} Does it have the same secret?", retry_after=REFUSED_RETRY_S)
     if status == 429 or status >= 500:
         wait = response.headers.get(hdrs.RETRY_AFTER, "")
         return Sent("later", reason, retry_after=float(wait) if wait.isdecimal() else UNAVAILABLE_RETRY_S)

@@ -17,6 +17,7 @@ from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimit
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.text.printable import printable
+from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, send_refusal
 
 MAX_CHARS = 10_000
 """XMPP has no limit; servers refuse stanzas of more than some 100 kB."""
@@ -24,7 +25,6 @@ CONFIRM_TIMEOUT_S = 60.0
 KEEPALIVE_S = 120.0
 JOIN_TIMEOUT_S = 30
 LEAVE_TIMEOUT_S = 3.0
-RECONNECT_S = 5.0
 PAGE_MESSAGES = 100
 """Messages read from the archive at once; one that may have been sent is looked for among a chat's last ones."""
 _PLUGINS = ("xep_0030", "xep_0045", "xep_0198", "xep_0199", "xep_0203", "xep_0308", "xep_0313", "xep_0359")
@@ -204,13 +204,11 @@ class XmppChannel:
     async def send(self, message: OutboundMessage) -> Sent:
         from slixmpp.exceptions import XMPPError
 
-        if message.media:
-            return Sent("failed", "This channel sends no files.")
-        if len(message.content) > MAX_CHARS:
-            return Sent("failed", f"The message is longer than {MAX_CHARS:,} characters.")
+        if refusal := send_refusal(message, self.limits):
+            return Sent("failed", refusal)
         if not self._is_online or message.chat in {*self._settings.rooms} - self._joined:
             return Sent(
-                "later", f"{self._settings.jid} isn't in {message.chat}, or not connected.", retry_after=RECONNECT_S
+                "later", f"{self._settings.jid} isn't in {message.chat}, or not connected.", retry_after=CONNECT_RETRY_S
             )
         if message.may_be_sent and not message.edits:
             try:
