@@ -235,6 +235,7 @@ async def test_everything_of_a_day_arrives_once_in_order_and_in_place(day: Day) 
     assert await day.slack.arrived() == ["Cleo knows."]
     assert await day.slack.arrived("work") == ["Noted: figs?", "Noted: quinces?"]
     assert await day.matrix.arrived() == [RIPE]
+    assert "RoomMessageText" not in day.gateway.log  # the libraries don't write of each message
     assert sorted(await day.mail.arrived()) == ["I left them.", "I will report.", HARVEST]
 
 

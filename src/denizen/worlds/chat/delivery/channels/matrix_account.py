@@ -1,6 +1,7 @@
 """An account on a Matrix home server: its login, and the keys of its device."""
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -141,6 +142,7 @@ def _new_client(settings: MatrixSettings, folder: Path | None, pickle_key: str) 
     """A client that neither waits nor tries again by itself; without a folder it can't decrypt."""
     import nio
 
+    logging.getLogger("nio").setLevel(logging.WARNING)  # it has a line for each event
     config = nio.AsyncClientConfig(
         encryption_enabled=folder is not None, pickle_key=pickle_key, max_limit_exceeded=0, max_timeouts=0
     )
