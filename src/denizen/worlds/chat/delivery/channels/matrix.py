@@ -7,12 +7,10 @@ The sync token is written after everything of that sync was accepted: what wasn'
 import asyncio
 import hashlib
 import logging
-import mimetypes
 import re
 import secrets
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -43,6 +41,13 @@ from denizen.worlds.chat.delivery.channels.matrix_account import (
     checked,
     keep_keys,
 )
+from denizen.worlds.chat.delivery.channels.matrix_content import (
+    text_at,
+    text_content,
+    thread_relation,
+    uploaded_file,
+    value_at,
+)
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
 from denizen.worlds.chat.delivery.channels.outgoing import (
     CONNECT_RETRY_S,
@@ -55,8 +60,6 @@ from denizen.worlds.chat.delivery.channels.state_files import read_state, write_
 SYNC_TIMEOUT_MS = 30_000
 MAX_WAITING = 100
 """Encrypted messages that are kept until their key arrives."""
-MAX_FORMATTED_BYTES = 45_000
-"""An event may have 65,536 bytes, and encryption makes four bytes of three."""
 _FILTER = {
     "presence": {"not_types": ["*"]},
     "room": {
@@ -152,14 +155,14 @@ class MatrixChannel:
         if event.source.get("type") != "m.room.message" or event.sender == client.user_id:
             return None
         relation, edit_of = content, ""
-        if _text_at(content, "m.relates_to", "rel_type") == "m.replace":
-            edit_of = _text_at(content, "m.relates_to", "event_id")
+        if text_at(content, "m.relates_to", "rel_type") == "m.replace":
+            edit_of = text_at(content, "m.relates_to", "event_id")
             original = await _earlier_event(client, room.room_id, edit_of)
             if original is None or original.sender != event.sender:
                 return None
             relation, content = original.source.get("content"), content.get("m.new_content")
-        is_thread = _text_at(relation, "m.relates_to", "rel_type") == "m.thread"
-        thread = _text_at(relation, "m.relates_to", "event_id") if is_thread else ""
+        is_thread = text_at(relation, "m.relates_to", "rel_type") == "m.thread"
+        thread = text_at(relation, "m.relates_to", "event_id") if is_thread else ""
         chat, is_group = f"{room.room_id}/{thread}" if thread else room.room_id, room.member_count > 2
         text, media = await self._received(client, event.event_id, content)
         return InboundMessage(
@@ -169,24 +172,24 @@ class MatrixChannel:
             content=text,
             session_key=str(SessionKey(chat, "group" if is_group else "direct", self.name)),
             media=media,
-            metadata={"voice": True} if _at(content, "org.matrix.msc3245.voice") is not None else {},
+            metadata={"voice": True} if value_at(content, "org.matrix.msc3245.voice") is not None else {},
             id=event.event_id,
             thread=thread,
             is_group=is_group,
             is_addressed=not is_group or await _is_addressed(client, room, content, relation),
-            is_bot=_text_at(content, "msgtype") == "m.notice",
+            is_bot=text_at(content, "msgtype") == "m.notice",
             edit_of=edit_of,
             sent_at=datetime.fromtimestamp(event.server_timestamp / 1000, UTC),
         )
 
     async def _received(self, client: MatrixClient, event_id: str, content: Any) -> tuple[str, tuple[str, ...]]:
         """The text of a message, and its file, saved; the text says why if it wasn't."""
-        body = _text_at(content, "body")
-        url = _text_at(content, "file", "url") or _text_at(content, "url")
+        body = text_at(content, "body")
+        url = text_at(content, "file", "url") or text_at(content, "url")
         if not url:
-            is_quoted = _at(content, "m.relates_to", "m.in_reply_to") and body.startswith("> ")
+            is_quoted = value_at(content, "m.relates_to", "m.in_reply_to") and body.startswith("> ")
             return body.partition("\n\n")[2] if is_quoted else body, ()
-        name = _text_at(content, "filename") or body
+        name = text_at(content, "filename") or body
         caption = "" if name == body else body
         data, why = await self._download(client, url, content)
         if why:
@@ -211,9 +214,9 @@ class MatrixChannel:
                 data += piece
         if len(data) > self.limits.media_in:
             return b"", too_large(self.limits)
-        if not (file := _at(content, "file")):
+        if not (file := value_at(content, "file")):
             return data, ""
-        key, digest, start = _text_at(file, "key", "k"), _text_at(file, "hashes", "sha256"), _text_at(file, "iv")
+        key, digest, start = text_at(file, "key", "k"), text_at(file, "hashes", "sha256"), text_at(file, "iv")
         try:
             return await asyncio.to_thread(decrypt_attachment, data, key, digest, start), ""
         except (EncryptionError, ValueError):
@@ -285,21 +288,9 @@ class MatrixChannel:
             raise ConnectionError(f"The room {room_id} isn't known before the first sync.")
         if room.encrypted:
             await self._account.share_keys(client, room)
-        contents = [_text(message.content, thread, message.edits)] if message.content else []
-        files = [await _uploaded(client, Path(each), is_encrypted=room.encrypted) for each in message.media]
-        return [*contents, *(file | _in_thread(thread) for file in files)]
-
-
-def _at(value: Any, *path: str) -> Any:
-    """What others wrote there; None unless their JSON has such objects."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _text_at(value: Any, *path: str) -> str:
-    found = _at(value, *path)
-    return found if isinstance(found, str) else ""
+        contents = [text_content(message.content, thread, message.edits)] if message.content else []
+        files = [await uploaded_file(client, Path(each), is_encrypted=room.encrypted) for each in message.media]
+        return [*contents, *(file | thread_relation(thread) for file in files)]
 
 
 def _is_entry(event: Any, user_id: str) -> bool:
@@ -307,8 +298,8 @@ def _is_entry(event: Any, user_id: str) -> bool:
     if event.source.get("type") != "m.room.member" or event.source.get("state_key") != user_id:
         return False
     here = {"invite", "join"}
-    before = _text_at(event.source, "unsigned", "prev_content", "membership")
-    return _text_at(event.source, "content", "membership") in here and before not in here
+    before = text_at(event.source, "unsigned", "prev_content", "membership")
+    return text_at(event.source, "content", "membership") in here and before not in here
 
 
 def _decrypted(client: MatrixClient, event: Any) -> Any:
@@ -333,56 +324,18 @@ async def _earlier_event(client: MatrixClient, room_id: str, event_id: str) -> A
 
 async def _is_addressed(client: MatrixClient, room: Any, content: Any, relation: Any) -> bool:
     """Whether a message of a group mentions the account, by a mention or by name, or answers a message of its own."""
-    me, body, mentions = client.user_id, _text_at(content, "body"), _at(content, "m.mentions", "user_ids")
-    if me in body or f"matrix.to/#/{me}" in unquote(_text_at(content, "formatted_body")):
+    me, body, mentions = client.user_id, text_at(content, "body"), value_at(content, "m.mentions", "user_ids")
+    if me in body or f"matrix.to/#/{me}" in unquote(text_at(content, "formatted_body")):
         return True
     if isinstance(mentions, list) and me in mentions:
         return True
     if re.search(rf"(?<!\w){re.escape(room.user_name(me) or me)}(?!\w)", body, re.IGNORECASE):
         return True
-    replied = _text_at(relation, "m.relates_to", "m.in_reply_to", "event_id")
-    if not replied or _at(relation, "m.relates_to", "is_falling_back"):
+    replied = text_at(relation, "m.relates_to", "m.in_reply_to", "event_id")
+    if not replied or value_at(relation, "m.relates_to", "is_falling_back"):
         return False
     event = await _earlier_event(client, room.room_id, replied)
     return event is not None and event.sender == me
-
-
-def _text(text: str, thread: str, edits: str) -> dict[str, Any]:
-    """The content of a text, or of the edit that puts it into an earlier event."""
-    from markdown_it import MarkdownIt
-
-    content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {}}
-    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
-    html = markdown.render(text).strip()
-    formatted = content | {"format": "org.matrix.custom.html", "formatted_body": html}
-    if html != f"<p>{escape(text)}</p>" and len(msgspec.json.encode(formatted)) <= MAX_FORMATTED_BYTES:
-        content = formatted
-    if edits:
-        relation = {"rel_type": "m.replace", "event_id": edits}
-        return {"msgtype": "m.text", "body": f"* {text[:100]}", "m.new_content": content, "m.relates_to": relation}
-    return content | _in_thread(thread)
-
-
-def _in_thread(thread: str) -> dict[str, Any]:
-    if not thread:
-        return {}
-    fallback = {"is_falling_back": True, "m.in_reply_to": {"event_id": thread}}
-    return {"m.relates_to": {"rel_type": "m.thread", "event_id": thread, **fallback}}
-
-
-async def _uploaded(client: MatrixClient, path: Path, *, is_encrypted: bool) -> dict[str, Any]:
-    """The content of an event with this file, which is on the server then."""
-    kind, size = mimetypes.guess_type(path.name)[0] or "application/octet-stream", path.stat().st_size
-    with path.open("rb") as file:
-        answer, secret = await client.upload(file, kind, path.name, encrypt=is_encrypted, filesize=size)
-    url, family = checked(answer).content_uri, kind.partition("/")[0]
-    return {
-        "msgtype": f"m.{family}" if family in {"image", "audio", "video"} else "m.file",
-        "body": path.name,
-        "info": {"mimetype": kind, "size": size},
-        "m.mentions": {},
-        **({"file": {**secret, "url": url}} if secret else {"url": url}),
-    }
 
 
 async def _put(client: MatrixClient, chat: str, content: dict[str, Any], key: str) -> str:

@@ -1,0 +1,65 @@
+"""The contents of Matrix events: what others wrote there, and those of texts and files that are sent."""
+
+import mimetypes
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from denizen.worlds.chat.delivery.channels.matrix_account import MatrixClient, checked
+
+MAX_FORMATTED_BYTES = 45_000
+"""An event may have 65,536 bytes, and encryption makes four bytes of three."""
+
+
+def value_at(value: Any, *path: str) -> Any:
+    """What others wrote there; None unless their JSON has such objects."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def text_at(value: Any, *path: str) -> str:
+    """The text that others wrote there; empty unless it is one."""
+    found = value_at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def text_content(text: str, thread: str, edits: str) -> dict[str, Any]:
+    """The content of a text, or of the edit that puts it into an earlier event."""
+    from markdown_it import MarkdownIt
+
+    content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {}}
+    markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    html = markdown.render(text).strip()
+    formatted = content | {"format": "org.matrix.custom.html", "formatted_body": html}
+    if html != f"<p>{escape(text)}</p>" and len(msgspec.json.encode(formatted)) <= MAX_FORMATTED_BYTES:
+        content = formatted
+    if edits:
+        relation = {"rel_type": "m.replace", "event_id": edits}
+        return {"msgtype": "m.text", "body": f"* {text[:100]}", "m.new_content": content, "m.relates_to": relation}
+    return content | thread_relation(thread)
+
+
+def thread_relation(thread: str) -> dict[str, Any]:
+    """The part of a content that puts it into a thread; nothing outside one."""
+    if not thread:
+        return {}
+    fallback = {"is_falling_back": True, "m.in_reply_to": {"event_id": thread}}
+    return {"m.relates_to": {"rel_type": "m.thread", "event_id": thread, **fallback}}
+
+
+async def uploaded_file(client: MatrixClient, path: Path, *, is_encrypted: bool) -> dict[str, Any]:
+    """The content of an event with this file, which is on the server then."""
+    kind, size = mimetypes.guess_type(path.name)[0] or "application/octet-stream", path.stat().st_size
+    with path.open("rb") as file:
+        answer, secret = await client.upload(file, kind, path.name, encrypt=is_encrypted, filesize=size)
+    url, family = checked(answer).content_uri, kind.partition("/")[0]
+    return {
+        "msgtype": f"m.{family}" if family in {"image", "audio", "video"} else "m.file",
+        "body": path.name,
+        "info": {"mimetype": kind, "size": size},
+        "m.mentions": {},
+        **({"file": {**secret, "url": url}} if secret else {"url": url}),
+    }
