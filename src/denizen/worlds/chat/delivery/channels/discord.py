@@ -28,6 +28,7 @@ from denizen.ports import (
     RateLimited,
     Sent,
 )
+from denizen.runtime.cancellation import first_completed
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
 from denizen.worlds.chat.delivery.channels.outgoing import (
@@ -132,16 +133,10 @@ class DiscordChannel:
         try:
             await client.login(self._settings.token)
             self._client = client
-            accepting = self._accept_all(client, inbox, accept)
-            tasks = [asyncio.create_task(client.connect()), asyncio.create_task(accepting)]
-            try:
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-            finally:
+            async with first_completed(client.connect(), self._accept_all(client, inbox, accept)) as tasks:
                 for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                    if task.done():
+                        task.result()
         except (discord.LoginFailure, discord.PrivilegedIntentsRequired, discord.ConnectionClosed) as error:
             raise _refused_or_lost(error) from error
         finally:
