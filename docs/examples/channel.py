@@ -1,4 +1,4 @@
-"""A channel of files: `in/ann.17` is a message from ann, and each reply to her becomes a file `out/ann.…`."""
+"""A channel made of files: `in/ann.17` is a message from ann, and each reply to her is written to `out/ann.…`."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +13,7 @@ from denizen.sessions import SessionKey
 
 class FilesSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     folder: str
-    """It has the folders `in` and `out`."""
+    """Contains the folders `in` and `out`."""
 
 
 class FilesChannel:
@@ -28,14 +28,14 @@ class FilesChannel:
                 chat, text = file.stem, file.read_text()
                 key = str(SessionKey(chat, channel=self.name))
                 await accept(InboundMessage(self.name, chat, chat, text, key, id=file.name))
-                file.unlink()  # only now: an error above brings the message again
+                file.unlink()  # after an error above, the message is read again
             await self._clock.sleep(1)
 
     async def send(self, message: OutboundMessage) -> Sent:
         if message.media or self.limits.measure(message.content) > self.limits.length:
             return Sent("failed", f"A file holds a text of at most {self.limits.length:,} characters.")
         name = f"{quote(message.chat, safe='')}.{sha256(message.id.encode()).hexdigest()[:16]}"
-        write_private(self._folder / "out" / name, message.content.encode())  # again: the same file
+        write_private(self._folder / "out" / name, message.content.encode())  # sent again, it is the same file
         return Sent(native_id=name)
 
 
@@ -49,5 +49,5 @@ def account(settings: FilesSettings) -> str:
     return settings.folder
 
 
-STEPS = "Create a folder with the folders `in` and `out`. Move messages into `in`, each with a new name."
+STEPS = "Create a folder that contains the folders `in` and `out`. Move each message into `in` under a new name."
 KIND = ChannelKind(FilesSettings, FilesChannel, check, account, STEPS)

@@ -1,4 +1,4 @@
-"""Prints the replies that a webhook channel posts, each once: `python -m aiohttp.web -P 8701 receiver:make_app`."""
+"""Prints each reply of a webhook channel once. Start it with `python -m aiohttp.web -P 8701 receiver:make_app`."""
 
 import base64
 import hashlib
@@ -9,7 +9,7 @@ import time
 
 from aiohttp import web
 
-seen = set[str]()  # a real program keeps the ids with its data
+seen = set[str]()  # a real program stores the ids with its data
 
 
 async def receive(request: web.Request) -> web.Response:
