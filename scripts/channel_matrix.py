@@ -1,4 +1,4 @@
-"""Run the tests of the channels, and put their outcomes into docs/channels/delivery.md: channel × fault.
+"""Run the channels' tests, and write their outcomes into docs/channels/delivery.md: fault × channel.
 
 python -m scripts.channel_matrix
 """
@@ -15,8 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "channels" / "delivery.md"
 TESTS = ROOT / "tests" / "worlds" / "chat" / "delivery" / "channels"
-PLACE = re.compile(r"(?<=<!-- matrix -->\n).*?(?=<!-- end of matrix -->)", re.DOTALL)
-ONCE, UNKNOWN, NOTHING = "once, in order", "unknown, reported", "–"
+TABLE = re.compile(r"(?<=<!-- matrix -->\n).*?(?=<!-- end of matrix -->)", re.DOTALL)
+ONCE, UNKNOWN, NOT_APPLICABLE = "once, in order", "unknown, reported", "–"
 FAULTS = {
     "the service delivers a message twice": ["duplicate_has_the_same_id"],
     "it delivers a message again with another id": ["duplicate_with_a_new_id_is_the_same_otherwise"],
@@ -40,49 +40,49 @@ FAULTS = {
     "kill -9 before and after each send": ["killed_send_is_found_out", "killed_send_is_reported"],
     "two gateways with one account": ["second_gateway_is_refused_by_name"],
 }
-"""The names of the tests of each fault, without `test_`."""
+"""The tests for each fault, without `test_`."""
 
-REPORTED = {"killed_send_is_reported"}
-"""Tests in which another process sends: they pass if it reports that messages are unknown."""
-BASIC = "message_is_sent_to_its_chat"
-"""Without this one, a channel's tests didn't run."""
+UNKNOWN_TESTS = {"killed_send_is_reported"}
+"""Tests in which another process sends messages and must report them as unknown."""
+BASIC_TEST = "message_is_sent_to_its_chat"
+"""If this one is missing, the channel's tests didn't run."""
 
 Outcomes = Mapping[str, Mapping[str, str]]
 
 
 class OutcomeRecorder:
-    """A plug-in of pytest that keeps the outcome of each test that passed, by channel and name."""
+    """A pytest plugin that records the outcome of each passed test, by channel and name."""
 
     def __init__(self) -> None:
         self.outcomes: defaultdict[str, dict[str, str]] = defaultdict(dict)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Function) -> Generator[None, object, object]:
-        """Note whether a message stays unknown."""
+        """Record whether a message stays unknown."""
         states = dict[str, str]()
         channel: Any = item.funcargs.get("channel")
         if channel is not None:
             send = channel.send
 
-            async def noted(message: Any) -> Any:
+            async def recording(message: Any) -> Any:
                 sent = await send(message)
                 states[message.id] = sent.state
                 return sent
 
-            channel.send = noted
+            channel.send = recording
         outcome = yield
         if "unknown" in states.values():
             item.user_properties.append(("unknown", True))
         return outcome
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the outcome; of a channel's several servers the worse one."""
+        """Record the outcome; if a channel is tested with several servers, the worst one."""
         if report.when != "call" or not report.passed:
             return
         file, _, name = report.nodeid.partition("::")
         channel = Path(file).stem.removeprefix("test_")
         test = name.rpartition("::")[2].removeprefix("test_")
-        if ("unknown", True) in report.user_properties or test in REPORTED:
+        if ("unknown", True) in report.user_properties or test in UNKNOWN_TESTS:
             self.outcomes[channel][test] = UNKNOWN
         else:
             self.outcomes[channel].setdefault(test, ONCE)
@@ -94,7 +94,7 @@ def table(outcomes: Outcomes) -> str:
     lines = [f"| | {' | '.join(channels)} |", f"|---|{'---|' * len(channels)}"]
     for fault, tests in FAULTS.items():
         cells = (
-            next((outcomes[channel][test] for test in tests if test in outcomes[channel]), NOTHING)
+            next((outcomes[channel][test] for test in tests if test in outcomes[channel]), NOT_APPLICABLE)
             for channel in channels
         )
         lines.append(f"| {fault} | {' | '.join(cells)} |")
@@ -102,15 +102,15 @@ def table(outcomes: Outcomes) -> str:
 
 
 def main() -> int:
-    """Write the table, and print it; 1 if a test fails."""
+    """Print the table, and write it into the page unless a test fails."""
     recorder = OutcomeRecorder()
-    tests = " or ".join([BASIC, *(test for tests in FAULTS.values() for test in tests)])
+    tests = " or ".join([BASIC_TEST, *(test for tests in FAULTS.values() for test in tests)])
     status = pytest.main(["-q", "-p", "no:xdist", "-k", tests, str(TESTS)], plugins=[recorder])
-    suites = {name: outcomes for name, outcomes in recorder.outcomes.items() if BASIC in outcomes}
+    suites = {name: outcomes for name, outcomes in recorder.outcomes.items() if BASIC_TEST in outcomes}
     print(table(suites))
     if status:
         return 1
-    PAGE.write_text(PLACE.sub(lambda _: table(suites), PAGE.read_text("utf-8")), "utf-8")
+    PAGE.write_text(TABLE.sub(lambda _: table(suites), PAGE.read_text("utf-8")), "utf-8")
     return 0
 
 

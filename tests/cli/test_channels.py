@@ -1,4 +1,4 @@
-"""`denizen channels`: what is configured and how it is, and a channel that is added."""
+"""`denizen channels`: list channels and add one."""
 
 import socket
 import stat
@@ -61,7 +61,7 @@ def test_channel_is_added_with_its_secret_in_the_environment_of_the_home(denizen
 
 def test_second_channel_of_a_kind_has_a_name(denizen: Run, home: Path, url: str) -> None:
     assert denizen(*add(url)).status == 0
-    assert "has [channels.webhook] already" in denizen(*add(url, "host=127.0.0.1")).err
+    assert "already has [channels.webhook]" in denizen(*add(url, "host=127.0.0.1")).err
     assert denizen(*add(url, "--name", "hook-2", "allow=ann, ben")).status == 0
     text = (home / "denizen.toml").read_text()
     assert '[channels.hook-2]\ntype = "webhook"\n' in text
@@ -79,9 +79,9 @@ def test_mistakes_in_the_settings_are_reported_and_nothing_is_written(denizen: R
     assert not (home / ".env").exists()
 
 
-def test_settings_that_were_not_given_are_asked_for(on_terminal: OnTerminal, home: Path, url: str) -> None:
+def test_missing_settings_are_asked_for(on_terminal: OnTerminal, home: Path, url: str) -> None:
     screen = on_terminal("channels", "add", "webhook", f"port={port()}", f"url={url}")
-    screen.expect("The key of both ways")
+    screen.expect("The shared secret")
     screen.expect("secret: ")
     screen.enter(SECRET)
     screen.expect("Added webhook")

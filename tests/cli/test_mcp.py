@@ -33,7 +33,7 @@ def test_what_cannot_be_added_is_said(denizen: Run, home: Path) -> None:
     denizen("mcp", "add", "time", TIME)
     again = denizen("mcp", "add", "time", TIME)
     assert again.status == 2
-    assert "has [mcp.time] already" in again.err
+    assert "already has [mcp.time]" in again.err
     assert "can't name a server" in denizen("mcp", "add", "my time", TIME).err
     assert "isn't NAME=VALUE" in denizen("mcp", "add", "--env", "KEY", "other", TIME).err
     unknown = denizen("mcp", "test", "tim")

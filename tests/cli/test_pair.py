@@ -1,4 +1,4 @@
-"""`denizen pair`: who may speak, with and without a gateway."""
+"""`denizen pair`, with and without a running gateway."""
 
 import asyncio
 from functools import partial
@@ -18,10 +18,10 @@ EVE = InboundMessage("irc", "eve", "eve", "hello", "agent:main:channel:irc:accou
 
 
 async def asked(database: Database) -> str:
-    """The code that a stranger got."""
+    """Request a code as a stranger, and return it."""
     now = SystemClock().now().timestamp()
     try:
-        assert await database.run(partial(pairings.ask, message=EVE, now=now))
+        assert await database.run(partial(pairings.request_code, message=EVE, now=now))
         [eve] = await database.read(partial(pairings.pairings, now=now))
         return eve.code
     finally:
@@ -35,7 +35,7 @@ def goes_on(denizen: Run, code: str) -> None:
     assert (ran.out, ran.status) == ("irc:eve may speak now.\n", 0), ran.err
     assert "paired" in denizen("pair", "list").out
     ran = denizen("pair", "approve", code)
-    assert (ran.status, f"No pairing code {code} is open" in ran.err) == (1, True)
+    assert (ran.status, f"Pairing code {code} isn't open" in ran.err) == (1, True)
     assert denizen("pair", "revoke", "irc:eve").out == "irc:eve may no longer speak.\n"
     ran = denizen("pair", "revoke", "irc:eve")
     assert (ran.status, "irc:eve isn't paired" in ran.err) == (1, True)

@@ -18,9 +18,9 @@ def test_person_has_an_id_on_each_channel(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ('session = "two"', 'people.ann.session is "one" or "per channel"'),
-        ('owner = "yes"', "people.ann.owner is true or false"),
-        ("irc = true", "people.ann.irc is this person's id"),
+        ('session = "two"', 'people.ann.session must be "one" or "per channel"'),
+        ('owner = "yes"', "people.ann.owner must be true or false"),
+        ("irc = true", "people.ann.irc must be the person's id"),
         ("irc = 4711", "people.ann.irc: expected a string"),
     ],
 )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Work = Coroutine[Any, Any, TurnStop | None]
 """It gives how the turn ended; None where there was none."""
 
-_NO_FULL_SCREEN = "The chat no longer has a full screen; --tui does nothing now, and goes in 0.4."
+_NO_FULL_SCREEN = "The chat no longer has a full screen; --tui has no effect, and will be removed in 0.4."
 
 CONTINUING_STOPS = {"answered", "iteration_limit", None}
 """How a turn ends, or a command that ran none, where the chat goes on with what was entered meanwhile."""

@@ -28,7 +28,7 @@ _TYPES: dict[Any, str] = {
 
 
 class _KnownVariables(dict[str, str]):
-    """Variables; one that isn't set, which is another mistake, stays a reference."""
+    """Variables; unset ones stay references, because they are reported elsewhere."""
 
     def __missing__(self, name: str) -> str:
         return f"${{{name}}}"

@@ -251,7 +251,7 @@ class _Reader:
         return settings
 
     def _channels_of(self, file: SettingsFile) -> dict[str, type[msgspec.Struct]]:
-        """The structs of a file's tables `[channels.NAME]`, by name. Raises ConfigError for a kind that isn't there.
+        """The settings structs for a file's tables `[channels.NAME]`, by name. Raises ConfigError for unknown kinds.
 
         A kind that can't be loaded is a notice, and its tables aren't read: the other channels go on.
         """
@@ -264,7 +264,7 @@ class _Reader:
             entry = (entries := channel_entries()).get(kind)
             if entry is None:
                 known = f"available: {', '.join(entries)}" if entries else "none is installed"
-                raise ConfigError(f"{where}: there is no kind of channel {kind!r}; {known}. Set `type`.")
+                raise ConfigError(f"{where}: unknown kind of channel {kind!r}; {known}. Set `type`.")
             if not _CHANNEL_NAME.fullmatch(name):
                 raise ConfigError(f"{where}: a channel's name has up to 40 letters, digits, `-` and `_`.")
             try:

@@ -9,7 +9,7 @@ _SESSIONS = ("one", "per channel")
 
 
 class Person(NamedTuple):
-    """Somebody and their sender ids, by channel. `session`: their direct chats have one session, or one per channel."""
+    """A person and their sender ids, by channel. `session`: one for all their direct chats, or one per channel."""
 
     name: str
     ids: Mapping[str, str]
@@ -18,14 +18,14 @@ class Person(NamedTuple):
 
     @classmethod
     def of(cls, name: str, table: Mapping[str, str | bool]) -> "Person":
-        """The person of a table. Raises ConfigError."""
+        """Read a person from a table. Raises ConfigError."""
         ids = dict(table)
         is_owner, session = ids.pop("owner", False), ids.pop("session", "per channel")
         if not isinstance(is_owner, bool):
-            raise ConfigError(f"people.{name}.owner is true or false.")
+            raise ConfigError(f"people.{name}.owner must be true or false.")
         if session not in _SESSIONS:
-            raise ConfigError(f'people.{name}.session is "one" or "per channel", not {session!r}.')
+            raise ConfigError(f'people.{name}.session must be "one" or "per channel", not {session!r}.')
         for channel, sender in ids.items():
             if not isinstance(sender, str) or not sender.strip():
-                raise ConfigError(f"people.{name}.{channel} is this person's id on the channel, a string.")
+                raise ConfigError(f"people.{name}.{channel} must be the person's id on the channel, a string.")
         return cls(name, cast("Mapping[str, str]", ids), is_owner, cast("Literal['one', 'per channel']", session))

@@ -7,7 +7,7 @@ from denizen.errors import ConfigError
 
 
 def channel_entries() -> dict[str, EntryPoint]:
-    """The kinds of channels that are installed, by name."""
+    """The installed kinds of channels, by name."""
     return {entry.name: entry for entry in sorted(entry_points(group="denizen.channels"))}
 
 

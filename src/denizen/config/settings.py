@@ -322,11 +322,11 @@ class Config(_Table, frozen=True, kw_only=True):
     tools: dict[str, dict[str, Any]] = {}
     """Arguments that a tool gets when the model doesn't give them, a table for each: `[tools.grep] context = 2`."""
     channels: dict[str, Any] = {}
-    """The channels of the gateway, by name: `[channels.telegram]`; the page of each kind lists its settings."""
+    """The gateway's channels, by name: `[channels.telegram]`. The page of each kind lists its settings."""
     people: dict[str, dict[str, str | bool]] = {}
-    """Who is the same person on several channels, `[people.ann]`: `telegram = "123"`, `matrix = "@ann:example.org"`;
-    `owner = true` makes them an owner, `session = "one"` gives their direct chats one session; otherwise they have one
-    `"per channel"`."""
+    """One person's ids on several channels, `[people.ann]`: `telegram = "123"`, `matrix = "@ann:example.org"`. With
+    `owner = true` they are an owner; with `session = "one"` their direct chats share a session, otherwise each has one
+    (`"per channel"`)."""
     providers: dict[str, ProviderSettings] = {}
     """The providers, by name."""
     models: dict[str, ModelSettings] = {}

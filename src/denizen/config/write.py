@@ -67,7 +67,7 @@ def add_table(home: Path, group: str, name: str, settings: dict[str, Any]) -> No
         file = SettingsFile.read(path)
         tables = file.data.get(group, {})
         if name in tables:
-            raise ConfigError(f"{path} has [{group}.{name}] already. Change it there, or take another name.")
+            raise ConfigError(f"{path} already has [{group}.{name}]. Change it there, or use another name.")
         wanted = {**file.data, group: {**tables, name: settings}}
         lines = "".join(f"{key} = {_as_value(value)}\n" for key, value in settings.items())
         table = f"[{group}.{name}]\n{lines}"
@@ -75,12 +75,12 @@ def add_table(home: Path, group: str, name: str, settings: dict[str, Any]) -> No
 
 
 def add_variable(home: Path, name: str, value: str) -> None:
-    """Add a variable to the home's `.env`. Raises ConfigError when it is there with another value."""
+    """Add a variable to the home's `.env`. Raises ConfigError if it already has another value."""
     path = home / ".env"
     with sole_writer(home):
         known = read_dotenv(home)
         if name in known and known[name] != value:
-            raise ConfigError(f"{path} has {name} already, with another value. Remove it there, or change it.")
+            raise ConfigError(f"{path} already has {name}, with another value. Remove or change it there.")
         if name not in known:
             text = as_text(read_settings(path) or b"", path)
             escaped = value.replace("\\", "\\\\").replace('"', '\\"')

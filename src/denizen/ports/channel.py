@@ -11,24 +11,24 @@ from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.runtime.clock import Clock
 
 LengthUnit = Literal["characters", "utf16", "bytes"]
-"""What a service counts in a text: code points, UTF-16 units, or bytes of UTF-8."""
+"""The unit of a service's length limit: code points, UTF-16 units, or UTF-8 bytes."""
 Live = Literal["none", "draft", "edit", "stream"]
-"""How a reply is shown while it is written: not at all, as a draft that vanishes, by editing the message that becomes
-the reply, or as a stream that the service ends with it."""
+"""How a reply is shown while it is written: not at all, as a draft that vanishes, by editing a message until it is the
+reply, or as a stream that ends with the reply."""
 
 
 class ChannelLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one message of a channel may hold, and what the service can do.
+    """The limits of a message on a channel, and the features of the service.
 
-    `length` of a text is in `unit`s (0: any). `media_in` and `media_out` are the most bytes of a file (0: no files).
-    A preview may be shown every `live_interval` seconds. A channel `reconciles` if it can look whether a message was
-    sent. `replays_with_new_ids`: after a reconnect the service may bring old messages again, with other ids.
+    `length` is in `unit`s (0: no limit). `media_in` and `media_out` are the largest files in bytes (0: no files). A
+    preview may be shown every `live_interval` seconds. A channel `reconciles` if it can find out whether a message was
+    sent. `replays_with_new_ids`: after a reconnect the service may deliver old messages again, with new ids.
     """
 
     length: int = 0
     unit: LengthUnit = "characters"
     markup: str = "plain"
-    """The dialect that the channel turns the model's Markdown into, for people: `plain`, `MarkdownV2`, `mrkdwn` …"""
+    """The dialect that the channel converts the model's Markdown to (informative): `plain`, `MarkdownV2`, `mrkdwn` …"""
     media_in: int = 0
     media_out: int = 0
     live: Live = "none"
@@ -51,10 +51,10 @@ class ChannelLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What became of a message.
+    """The outcome of sending a message.
 
-    It was `sent`, with the service's `native_id` for it; it `failed` and why; it may have been sent (`unknown`); or the
-    service takes it `later`, in `retry_after` seconds: nothing was sent.
+    It was `sent`, with the service's `native_id`; it `failed`, with a `reason`; it may have been sent (`unknown`); or
+    nothing was sent, and the service takes it `later`, after `retry_after` seconds.
     """
 
     state: Literal["sent", "failed", "unknown", "later"] = "sent"
@@ -64,68 +64,68 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 class RateLimited(DenizenError):
-    """A service refuses a preview for now; no more are shown for that reply."""
+    """The service temporarily refuses previews; no more are shown for that reply."""
 
 
 class ChannelRefused(DenizenError):
-    """A service refuses the account: its token is wrong, revoked or used by another gateway; says what to do."""
+    """The service refuses the account: its token is wrong, revoked or used by another gateway. Says what to do."""
 
 
 Accept = Callable[[InboundMessage], Awaitable[bool]]
-"""Makes a message durable. False: there is nothing to keep, because it came before or its sender may not speak here."""
+"""Stores a message durably. Returns False if it was accepted before, or if its sender isn't allowed."""
 
 
 class Channel(Protocol):
-    """A chat service, or anything else that brings messages and takes replies."""
+    """A chat service, or anything else that delivers messages and accepts replies."""
 
     name: str
 
     @property
     def limits(self) -> ChannelLimits:
-        """What one message may hold; the host splits what is longer."""
+        """The limits of a message; the host splits longer ones."""
 
     async def receive(self, accept: Accept) -> None:
-        """Hand each message to `accept` until cancelled, and confirm it to the service once that returns.
+        """Pass each message to `accept` until cancelled, and confirm it to the service once that returns.
 
-        A message that wasn't confirmed is delivered again, with the same id. Messages that the account itself wrote are
-        dropped. A thread is a chat of its own, and each chat a session. Connects by itself, and raises what ends a
-        connection: the host calls again with a delay. Raises ChannelRefused.
+        Unconfirmed messages are delivered again with the same id. Messages from the account itself are dropped. Each
+        chat has a session, and a thread is a separate chat. Connects on its own, and raises connection errors; the host
+        calls again after a delay. Raises ChannelRefused.
         """
 
     async def send(self, message: OutboundMessage) -> Sent:
         """Send it whole or not at all; failures are data.
 
-        With `edits` it replaces the preview of that native id, or is sent anew if the service refuses that. If it
-        `may_be_sent`, a channel that `reconciles` looks for its id first, and sends it if it isn't there; others may
-        repeat an edit, which does no harm, but never send it again: they answer `unknown`.
+        With `edits` it replaces the preview with that native id; if the service refuses, it is sent as a new message.
+        If it `may_be_sent`, a channel that `reconciles` looks for its id first, and sends it only if it isn't there.
+        Others may repeat an edit, which does no harm, but never send again: they return `unknown`.
         """
 
 
 class PreviewingChannel(Channel, Protocol):
-    """A channel that shows a reply while it is written: its `limits.live` isn't `none`."""
+    """A channel that shows replies while they are written: its `limits.live` isn't `none`."""
 
     async def show(self, chat: str, draft: str, text: str) -> str:
-        """Show the text so far; the draft's native id, to show the next text in. Raises RateLimited.
+        """Show the text so far, and return the draft's native id for the next call. Raises RateLimited.
 
-        `draft` is empty at first. A preview isn't a delivery: what else it raises is dropped, and another text follows.
+        `draft` is empty at first. Previews aren't guaranteed: the host ignores other errors and goes on.
         """
 
 
 class ChannelSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every channel's table `[channels.NAME]` has."""
+    """The settings that every table `[channels.NAME]` has."""
 
     type: str = ""
-    """The kind of channel; empty: its name."""
+    """The kind of channel; empty: the same as its name."""
     allow: list[str] = []
-    """Ids of the senders who may speak; an empty list: nobody but those who were paired."""
+    """Ids of senders who may write to the agent; empty: only paired ones."""
     groups: Literal["addressed", "all", "none"] = "addressed"
-    """Which messages of a group are answered."""
+    """Which messages in groups are answered."""
     voice: bool = True
-    """Voice messages become text where a transcription endpoint is configured."""
+    """Transcribe voice messages, if a transcription endpoint is configured."""
 
 
 class ChannelHome(NamedTuple):
-    """What a host lends to a channel: its name, a private folder for its state and for received files, and the time."""
+    """What the host provides to a channel: its name, a private folder for state and received files, and a clock."""
 
     name: str
     folder: Path
@@ -133,11 +133,11 @@ class ChannelHome(NamedTuple):
 
 
 class ChannelKind(NamedTuple):
-    """A kind of channel: the object of an entry point in the group `denizen.channels`, whose name is the kind's.
+    """A kind of channel: the object of an entry point in the group `denizen.channels`, named after the kind.
 
-    `check` asks the service whether the settings work, and returns who the account is; it raises ChannelRefused or
-    ConfigError. `steps` says what to do in the service first, with the link. `account` names the account of some
-    settings, without its secret: no two gateways may use the same, unless it is empty.
+    `check` tests the settings with the service, and returns the account's name; it raises ChannelRefused or
+    ConfigError. `steps` explains the setup at the service, with a link. `account` returns an id for the account,
+    without secrets: two gateways can't use the same account, unless the id is empty.
     """
 
     settings: type[ChannelSettings]

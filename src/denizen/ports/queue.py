@@ -18,9 +18,9 @@ class InboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something a person, or the system, wrote to an agent.
 
     `id` is the same whenever the channel delivers the message again, and unique within the channel. `media` are paths
-    or URLs of attachments; `metadata` is whatever else the channel knows, as JSON. `thread` is the id of the thread in
-    a room: a thread is a chat of its own, so `chat` names both. In a group a message may be `addressed` to the agent or
-    to others. `edit_of` is the id of the message that this one corrects, and `sent_at` (aware) when it was written.
+    or URLs of attachments; `metadata` is further data from the channel, as JSON. `thread` is the id of the thread in a
+    room; a thread is a separate chat, so `chat` names both. In a group, a message may be `addressed` to the agent or to
+    others. `edit_of` is the id of the message that this one corrects, and `sent_at` (aware) when it was written.
     """
 
     channel: str
@@ -40,7 +40,7 @@ class InboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AnswerChoice(msgspec.Struct, frozen=True):
-    """An answer to a question: a button with a label, or the text that a person types instead."""
+    """An answer to a question: a button's label, and the text that a person can type instead."""
 
     label: str
     text: str
@@ -49,9 +49,9 @@ class AnswerChoice(msgspec.Struct, frozen=True):
 class OutboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something to send to a chat; `id` is its idempotency key, `in_reply_to` the id of the message it answers.
 
-    Without `send` it is kept to be fetched, and not sent. A question has `choices`; pressing a button arrives as a
-    message of the choice's text from that person. `edits` is the native id of the preview that it replaces.
-    `may_be_sent`: an earlier attempt ended without an answer.
+    Without `send` it is only kept for fetching. A question has `choices`; pressing a button arrives as a message with
+    the choice's text from that person. `edits` is the native id of the preview that it replaces. `may_be_sent`: the
+    outcome of an earlier attempt is unknown.
     """
 
     channel: str

@@ -32,78 +32,78 @@ MARKDOWN = "\n".join(
     + "\n```\n"
     for part in range(20)
 )
-"""More than 10,000 characters; each line of code has a word of its own."""
+"""More than 10,000 characters; each line of code has a unique word."""
 _WORD = re.compile(r"line\d+x\d+")
 
 
 def needs(has: object, what: str) -> None:
-    """Skip the test of a channel that hasn't got this."""
+    """Skip the test if the channel doesn't have this feature."""
     if not has:
         pytest.skip(f"the channel has no {what}")
 
 
 class FarEnd(Protocol):
-    """The service at the other end of a channel; a subclass commands a fake one.
+    """The service at the other end of a channel; subclasses control a fake service.
 
-    It has the chats `home` and `work`, and `thread`, a thread of `home`, if `limits.threads`. `write` and `arrived` are
-    needed by every channel, and other commands by the limits that their first sentence names. Of the rest, override
-    those that the service can do: the others skip their tests.
+    It has the chats `home` and `work`, and with `limits.threads` also `thread`, a thread in `home`. Every channel needs
+    `write` and `arrived`. A docstring that begins with a limit is for channels with that limit. Override the remaining
+    methods if the service can do it; otherwise their tests are skipped.
     """
 
     async def write(self, content: str, *, chat: str = "home") -> None:
-        """Say something in a chat, as its person does."""
+        """Write in a chat as a person."""
         raise NotImplementedError
 
     async def arrived(self, chat: str = "home") -> Sequence[str]:
-        """The texts of the channel's messages in a chat, in order, as a reader finds them now: edited, not deleted."""
+        """The current texts of the channel's messages in a chat, in order, after edits and without deleted ones."""
         raise NotImplementedError
 
     async def write_in_group(self, content: str, *, addressed: bool) -> None:
-        """`groups`: say something in a group, to the account or to others."""
+        """`groups`: write in a group, to the account or to others."""
         raise NotImplementedError
 
     async def attach(self, size: int) -> None:
-        """`media_in`: send a file of so many bytes to `home`, without a text."""
+        """`media_in`: send a file of this size in bytes to `home`, without a text."""
         raise NotImplementedError
 
     async def press(self, label: str) -> None:
-        """`buttons`: press a button of the last message in `home`, as its person does."""
+        """`buttons`: press a button of the last message in `home`."""
         raise NotImplementedError
 
     async def refuse_edits(self) -> None:
-        """`live` is `edit` or `stream`: refuse to change messages from now on."""
+        """`live` is `edit` or `stream`: refuse edits from now on."""
         raise NotImplementedError
 
     async def repeat(self, *, new_id: bool = False) -> None:
         """Deliver the last message again; with another id only if `replays_with_new_ids`."""
-        pytest.skip("the service delivers no message twice")
+        pytest.skip("the service never delivers a message twice")
 
     async def echo(self) -> None:
-        """Deliver the channel's last message to the channel, if the service hasn't done so by itself."""
+        """Deliver the channel's last message back to it, unless the service has already done so."""
         pytest.skip("the service returns no messages to their sender")
 
     async def edit(self, content: str) -> None:
-        """Change the person's last message in `home`."""
+        """Edit the person's last message in `home`."""
         pytest.skip("the service has no edits")
 
     async def write_as_bot(self, content: str) -> None:
-        """Say something in `home` as another bot."""
-        pytest.skip("the service doesn't tell bots from people")
+        """Write in `home` as another bot."""
+        pytest.skip("the service doesn't distinguish bots from people")
 
     async def flood(self, seconds: float) -> None:
-        """Refuse messages and previews, naming that many seconds to wait, until the command comes with 0."""
-        pytest.skip("the service limits no senders")
+        """Refuse messages and previews, with this many seconds to wait, until called with 0."""
+        pytest.skip("the service has no flood limits")
 
     async def lose_answer(self) -> None:
         """Accept the next message, and lose the answer."""
         pytest.skip("the service gives no answers")
 
     async def drop_connections(self) -> None:
-        """End all connections; new ones work."""
+        """Drop all connections; new ones work."""
         pytest.skip("the service keeps no connection")
 
     async def rotate_token(self) -> None:
-        """Refuse the channel's token from now on, also in open connections."""
+        """Refuse the channel's token from now on, even on open connections."""
         pytest.skip("the service has no tokens")
 
 
@@ -117,7 +117,7 @@ class Inbox:
     refused: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def accept(self, message: InboundMessage) -> bool:
-        """Take a message in."""
+        """Accept a message."""
         if message.id in self.ids:
             return False
         self.messages.put_nowait(message)
@@ -154,12 +154,12 @@ class ChannelConformance:
 
     @pytest.fixture
     def far_end(self, channel: Channel) -> FarEnd:
-        """The service that it is connected to."""
+        """The service that the channel is connected to."""
         raise NotImplementedError
 
     @asynccontextmanager
     async def receiving(self, channel: Channel, *, refuses: bool = False) -> AsyncGenerator[Inbox]:
-        """An inbox for what the channel receives until the end of the block."""
+        """An inbox that receives from the channel until the end of the block."""
         inbox = Inbox(refuses=refuses)
         task = asyncio.create_task(inbox.run(channel))
         try:
@@ -177,13 +177,13 @@ class ChannelConformance:
     async def talking(
         self, channel: Channel, far_end: FarEnd, chat: str = "home"
     ) -> AsyncGenerator[tuple[Inbox, InboundMessage]]:
-        """A connected channel until the end of the block: its inbox, and a message that somebody wrote in that chat."""
+        """Keep the channel connected during the block; yields its inbox, and a message from somebody in the chat."""
         async with self.receiving(channel) as inbox:
             await far_end.write("Hello", chat=chat)
             yield inbox, await self.next(inbox)
 
     async def until_after(self, inbox: Inbox, far_end: FarEnd) -> list[InboundMessage]:
-        """The messages until one that is written now."""
+        """All messages up to one that is written now."""
         await far_end.write("After that")
         messages = [await self.next(inbox)]
         while messages[-1].content != "After that":
@@ -358,7 +358,7 @@ class ChannelConformance:
             await self.send_without_answer(channel, far_end, self.reply(channel, message))
 
     async def send_without_answer(self, channel: Channel, far_end: FarEnd, message: OutboundMessage) -> None:
-        """Send a message whose first answer is lost, as hosts do."""
+        """Send a message as hosts do when the first answer is lost."""
         await far_end.lose_answer()
         sent = await channel.send(message)
         assert sent.state in {"sent", "unknown"}
@@ -442,7 +442,7 @@ class ChannelConformance:
     # Previews
 
     async def preview(self, channel: Channel, to: InboundMessage) -> OutboundMessage:
-        """The reply to a message, part of which has been shown. Skips if the channel has no previews."""
+        """Show part of a reply, and return the reply. Skips if the channel has no previews."""
         needs(channel.limits.live != "none", "previews")
         reply = self.reply(channel, to)
         draft = await self.show(channel, to, "", "Good …")
@@ -450,7 +450,7 @@ class ChannelConformance:
         return reply if channel.limits.live == "draft" else replace(reply, edits=draft)
 
     async def show(self, channel: Channel, to: InboundMessage, draft: str, text: str) -> str:
-        """Show a preview; its native id."""
+        """Show a preview, and return its native id."""
         previews: PreviewingChannel = channel  # type: ignore[assignment]
         return await previews.show(to.chat, draft, text)
 

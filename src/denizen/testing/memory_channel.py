@@ -1,4 +1,4 @@
-"""A channel in memory whose service does everything that services do to channels."""
+"""A channel in memory that simulates the features and faults of services."""
 
 import asyncio
 from collections import defaultdict, deque
@@ -15,10 +15,10 @@ from denizen.sessions import SessionKey
 
 
 class MemoryChannel:
-    """A `Channel` without a service: `write` says something in a chat, and `sent` has what was sent, by id.
+    """A `Channel` without a service: `write` delivers a message, and `sent` has the sent ones, by id.
 
-    Set `flood_s` to have messages and previews refused for that many seconds (0: none), `loses_answer` to accept the
-    next message without an answer, `refuses_edits`, and `is_revoked` for a token that the service no longer takes.
+    Set `flood_s` to refuse messages and previews for that many seconds (0: accept them), `loses_answer` to accept the
+    next message without an answer, `refuses_edits`, or `is_revoked` to refuse the token.
     """
 
     def __init__(self, name: str = "memory", limits: ChannelLimits | None = None, clock: Clock | None = None) -> None:
@@ -36,16 +36,16 @@ class MemoryChannel:
         self._chats: defaultdict[str, dict[str, str]] = defaultdict(dict)
 
     def write(self, content: str, *, chat: str = "home", sender: str = "ann", **fields: Any) -> InboundMessage:
-        """Say something in a chat, as its person does, or the channel itself (`sender` is its name).
+        """Write in a chat as a person, or as the channel itself (if `sender` is its name).
 
-        `fields` are others of the message: `is_group=True`, `edit_of="…"`.
+        `fields` are further fields of the message: `is_group=True`, `edit_of="…"`.
         """
         key = SessionKey(chat, "group" if fields.get("is_group") else "direct", self.name)
         message = InboundMessage(self.name, chat, sender, content, str(key), sent_at=self._clock.now())
         return self.deliver(replace(message, **fields))
 
     def deliver(self, message: InboundMessage) -> InboundMessage:
-        """Bring a message, also one that was brought before."""
+        """Deliver a message, which may have been delivered before."""
         self._written.append(message)
         self._arrived.set()
         return message
@@ -62,7 +62,7 @@ class MemoryChannel:
         self._arrived.set()
 
     def shown(self, chat: str = "home") -> Sequence[str]:
-        """The texts in a chat that the channel wrote, as they are now."""
+        """The current texts of the channel's messages in a chat."""
         return [*self._chats[chat].values()]
 
     async def receive(self, accept: Accept) -> None:
@@ -70,7 +70,7 @@ class MemoryChannel:
         self._is_dropped = False
         while not self._is_dropped:
             if self.is_revoked:
-                raise ChannelRefused(f"{self.name} doesn't take the token; get a new one.")
+                raise ChannelRefused(f"{self.name} refuses the token; get a new one.")
             while self._written:
                 if self._written[0].sender != self.name:
                     await accept(self._received(self._written[0]))
@@ -85,7 +85,7 @@ class MemoryChannel:
             return refusal
         is_edit = bool(message.edits) and not self.refuses_edits
         if message.may_be_sent and not self.limits.reconciles and not is_edit:
-            return Sent("unknown", f"Channel {self.name} can't look whether it was sent.")
+            return Sent("unknown", f"Channel {self.name} can't tell whether it was sent.")
         if message.id not in self.sent:
             self.sent[message.id] = message
             self._native_ids[message.id] = message.edits if is_edit else self._new_native_id()
@@ -96,7 +96,7 @@ class MemoryChannel:
         return Sent(native_id=self._native_ids[message.id])
 
     async def show(self, chat: str, draft: str, text: str) -> str:
-        """Show a preview, where `limits.live` says so; drafts vanish by themselves."""
+        """Show a preview; drafts aren't kept."""
         if self.flood_s:
             raise RateLimited(f"Channel {self.name} refuses messages for {self.flood_s:g} s.")
         native_id = draft or self._new_native_id()
@@ -124,7 +124,7 @@ class MemoryChannel:
         if 0 < limits.length < length:
             return Sent("failed", f"The message has {length} {limits.unit}, over {limits.length}.")
         if message.media and not limits.media_out:
-            return Sent("failed", f"Channel {self.name} takes no media.")
+            return Sent("failed", f"Channel {self.name} doesn't support media.")
         if any(Path(path).stat().st_size > limits.media_out for path in message.media):
             return Sent("failed", f"Channel {self.name} takes files of at most {limits.media_out:,} bytes.")
         return None

@@ -1,4 +1,4 @@
-"""What a character keeps beyond its session: memory and skills, its own or the home's; and its goal, if asked."""
+"""A character's memory and skills, its own or the home's; and its goal after a clean stop."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from denizen.memory import open_memory
 from denizen.messages import AssistantMessage, Text, ToolCall
 from denizen.testing import FakeClock
 from denizen.worlds.moo.folder import AgentFolder, open_folder
-from denizen.worlds.moo.memory import keeping_tools, memory_of, skills_of
+from denizen.worlds.moo.memory import load_skills, memory_and_skill_tools, open_character_memory
 
 SKILL = "---\nname: baking\ndescription: How to bake bread.\n---\nKnead for ten minutes.\n"
 
@@ -28,11 +28,11 @@ def environ(root: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("setting", "is_shared"), [("", False), ('agent = "home"', True)])
-async def test_memory_is_its_own_or_the_home_s(tmp_path: Path, setting: str, is_shared: bool) -> None:
+async def test_memory_is_own_or_shared_with_the_home(tmp_path: Path, setting: str, is_shared: bool) -> None:
     clock = FakeClock()
     folder = character(tmp_path, setting)
     loaded = load(environ=environ(tmp_path), workspace=tmp_path / "home" / "workspace")
-    chat, world = open_memory(loaded.config, clock=clock), memory_of(folder, clock)
+    chat, world = open_memory(loaded.config, clock=clock), open_character_memory(folder, clock)
     await chat.remember("Ann likes tea.", source="chat")
     await world.remember("The key is under the mat.", source="moo")
     try:
@@ -44,11 +44,11 @@ async def test_memory_is_its_own_or_the_home_s(tmp_path: Path, setting: str, is_
         world.close()
 
 
-async def test_what_others_said_is_marked_in_its_memory(tmp_path: Path) -> None:
-    memory = memory_of(character(tmp_path), FakeClock())
+async def test_facts_from_others_are_marked_as_untrusted(tmp_path: Path) -> None:
+    memory = open_character_memory(character(tmp_path), FakeClock())
     remembers = ToolCall("1", "remember", {"text": "Bob owns the castle."})
     script = [AssistantMessage([remembers], stop_reason="tool_calls"), text("Interesting.")]
-    async with playing(tmp_path, script, more=keeping_tools(memory, [])) as play:
+    async with playing(tmp_path, script, more=memory_and_skill_tools(memory, [])) as play:
         play.world.say('Bob says, "I own the castle."')
         await play.until(lambda: play.asked == 2)
         [fact] = await memory.recall("castle", 10)
@@ -61,11 +61,13 @@ async def test_skills_are_named_in_the_prompt_and_can_be_read(tmp_path: Path, se
     (tmp_path / place / "skills" / "baking").mkdir(parents=True)
     (tmp_path / place / "skills" / "baking" / "SKILL.md").write_text(SKILL)
     folder = character(tmp_path, setting)
-    skills, notices = skills_of(folder)
+    skills, notices = load_skills(folder)
     assert notices == []
-    memory = memory_of(folder, FakeClock())
+    memory = open_character_memory(folder, FakeClock())
     reads = AssistantMessage([ToolCall("1", "skill", {"name": "baking"})], stop_reason="tool_calls")
-    async with playing(tmp_path, [reads, text("I see.")], more=keeping_tools(memory, skills), skills=skills) as play:
+    async with playing(
+        tmp_path, [reads, text("I see.")], more=memory_and_skill_tools(memory, skills), skills=skills
+    ) as play:
         play.brain.instruct("Bake bread.")
         await play.until(lambda: play.asked == 2)
         first, second = play.model.requests
@@ -75,7 +77,7 @@ async def test_skills_are_named_in_the_prompt_and_can_be_read(tmp_path: Path, se
 
 
 @pytest.mark.parametrize(("resume", "goal"), [(True, "Find the key."), (False, "")])
-async def test_goal_survives_a_clean_stop_where_asked(tmp_path: Path, resume: bool, goal: str) -> None:
+async def test_goal_survives_a_clean_stop_with_resume(tmp_path: Path, resume: bool, goal: str) -> None:
     async with playing(tmp_path, [AssistantMessage([Text("GOAL: Find the key.")])], resume=resume) as play:
         play.brain.instruct("Find the key.")
         await play.until(lambda: play.brain.goal)

@@ -1,4 +1,4 @@
-"""`denizen channels`: the gateway's channels, how each is, and adding one."""
+"""`denizen channels`: list the gateway's channels and their states, and add channels."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ from denizen.config.reference import settings_of
 from denizen.config.settings import Config
 from denizen.config.toml import SettingsFile
 from denizen.config.write import add_table, add_variable
-from denizen.worlds.chat.delivery.channel_kinds import kind_of, load_kind, naming_missing_packages
+from denizen.worlds.chat.delivery.channel_kinds import kind_of, load_kind, reporting_missing_packages
 from denizen.worlds.chat.delivery.channel_states import ChannelState, read_states
 from denizen.worlds.chat.http.server import find_running
 
@@ -29,7 +29,7 @@ from denizen.worlds.chat.http.server import find_running
 @click.group(invoke_without_command=True)
 @click.pass_context
 def channels(context: click.Context) -> None:
-    """List the gateway's channels: their kinds, whether they are connected, the last message and the last error."""
+    """List the gateway's channels with their kind, state, last message and last error."""
     if context.invoked_subcommand:
         return
     loaded, is_running = load(), find_running(home()) is not None
@@ -52,13 +52,13 @@ def channels(context: click.Context) -> None:
 @click.argument("kind", metavar="KIND")
 @click.argument("given", nargs=-1, metavar="[SETTING=VALUE]…")
 def add(kind: str, given: Sequence[str], name: str) -> None:
-    """Add a channel to your denizen.toml: say what to do in its service, ask for its settings, and check them there.
+    """Add a channel to your denizen.toml: explain the setup, ask for the settings, and check them with the service.
 
     Secrets are stored in .env in the home, unless they are references: 'token=${BOT_TOKEN}'.
     """
     found, name = load_kind(kind), name or kind
     say(found.steps)
-    values = _asked(found.settings, dict(_pair(each) for each in given))
+    values = _prompt_for_missing(found.settings, dict(_parse_setting(each) for each in given))
     if name != kind:
         values = {"type": kind, **values}
     loaded, secrets = load(), dict[str, str]()
@@ -69,41 +69,45 @@ def add(kind: str, given: Sequence[str], name: str) -> None:
     environ = {**loaded.environ, **secrets}
     data = {"channels": {name: values}}
     check(SettingsFile("The options", "", data), Config, environ, {name: found.settings})
-    with naming_missing_packages(kind):
-        account = asyncio.run(_checked(found.check, convert(fill_in(values, environ), found.settings)))
+    with reporting_missing_packages(kind):
+        account = asyncio.run(_run_check(found.check, convert(fill_in(values, environ), found.settings)))
     for variable, value in secrets.items():
         add_variable(home(), variable, value)
     add_table(home(), "channels", name, values)
     write(f"{home() / 'denizen.toml'}\n")
-    say(f"Added {name}: {account}. The gateway reads it when it starts, or at SIGHUP. `denizen channels` shows it.")
+    say(
+        f"Added {name}: {account}. The gateway reads it at its start, or on SIGHUP. `denizen channels` shows its state."
+    )
 
 
-async def _checked(check_account: Any, settings: msgspec.Struct) -> str:
+async def _run_check(check_account: Any, settings: msgspec.Struct) -> str:
     return await check_account(settings)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _parse_setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
         raise click.UsageError(f"{text!r} isn't SETTING=VALUE.")
     return key, value
 
 
-def _asked(table: type[msgspec.Struct], given: Mapping[str, str]) -> dict[str, Any]:
-    """The settings that were given, and those without a default, which the person is asked for."""
+def _prompt_for_missing(table: type[msgspec.Struct], given: Mapping[str, str]) -> dict[str, Any]:
+    """The given settings, and the other required ones, which the person is asked for."""
     docs = {each.name.rpartition(".")[2]: each.doc for each in settings_of(table, "channel")}
     values, known = dict(given), fields(table)
     for key, field in known.items():
         if field.required and key not in values:
             if not is_interactive():
-                raise click.UsageError(f"Give {key}={describe(field.type)}: nobody can be asked here.")
+                raise click.UsageError(
+                    f"Give {key}={describe(field.type)}: this isn't a terminal, so nobody can be asked."
+                )
             hides = is_secret(key, "x" * 20, even_words=True)
             values[key] = click.prompt(f"{docs[key]}\n{key}", hide_input=hides, err=True)
-    return {key: _typed(value, known[key].type) if key in known else value for key, value in values.items()}
+    return {key: _parse_value(value, known[key].type) if key in known else value for key, value in values.items()}
 
 
-def _typed(text: str, kind: Any) -> Any:
-    """A setting's value as TOML has it: texts without quotes, the items of a list with commas between them."""
+def _parse_value(text: str, kind: Any) -> Any:
+    """Parse a setting as in TOML, but with unquoted strings and comma-separated lists."""
     if describe(kind).startswith("a list"):
         return [each.strip() for each in text.split(",") if each.strip()]
     if describe(kind) in {"true or false", "a number"} or describe(kind).startswith("an integer"):

@@ -1,4 +1,4 @@
-"""`denizen pair`: who may speak on the gateway's channels."""
+"""`denizen pair`: list, approve and revoke the senders who may write to the agent."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,29 +21,29 @@ from denizen.worlds.chat.http.server import find_running
 from denizen.worlds.chat.ledger.database import DEFAULT_TIMING
 from denizen.worlds.chat.ledger.pairings import Pairing
 from denizen.worlds.chat.turns.people import People
-from denizen.worlds.chat.turns.sender_access import SenderAccess, not_open, not_paired
+from denizen.worlds.chat.turns.sender_access import SenderAccess, no_open_code_error, not_paired_error
 
 T = TypeVar("T")
 
 
 @click.group()
 def pair() -> None:
-    """Who may speak on the gateway's channels, besides those whom the configuration names.
+    """Approve senders on the gateway's channels who aren't in the configuration.
 
-    An unknown sender who writes to the agent gets a code. Whoever has it gives it to you; you approve it.
+    An unknown sender who writes to the agent gets a code. They give you the code, and you approve it.
     """
 
 
 @pair.command("list")
 def list_pairings() -> None:
-    """List the senders who were paired, and those who wait for it."""
+    """List paired senders, and those who are waiting for approval."""
 
     async def by_gateway(client: Client) -> list[Pairing]:
         return msgspec.convert((await client.get("/api/pairings"))["pairings"], list[Pairing])
 
     found = _run(by_gateway, SenderAccess.pairings)
     if not found:
-        say("Nobody was paired, and nobody waits for it.")
+        say("No senders are paired or waiting.")
         return
     rows = [
         (one_line(f"{each.channel}:{each.sender}"), "paired" if each.approved_at else f"waits with code {each.code}")
@@ -55,7 +55,7 @@ def list_pairings() -> None:
 @pair.command()
 @click.argument("code")
 def approve(code: str) -> None:
-    """Let the sender with this code speak, and greet them in their chat."""
+    """Approve the sender with this code, and greet them in their chat."""
 
     async def by_gateway(client: Client) -> Pairing | None:
         answer = await client.post("/api/pairings", {"type": "approve", "code": code})
@@ -63,26 +63,26 @@ def approve(code: str) -> None:
 
     paired = _run(by_gateway, lambda access: access.approve(code))
     if paired is None:
-        raise DenizenError(not_open(code))
+        raise DenizenError(no_open_code_error(code))
     write(f"{one_line(f'{paired.channel}:{paired.sender}')} may speak now.\n")
 
 
 @pair.command()
 @click.argument("who")
 def revoke(who: str) -> None:
-    """Forget a paired sender (CHANNEL:SENDER, as listed): the next message gets a new code."""
+    """Remove a paired sender (CHANNEL:SENDER, as listed). Their next message gets a new code."""
 
     async def by_gateway(client: Client) -> bool:
         await client.post("/api/pairings", {"type": "revoke", "who": who})
         return True
 
     if not _run(by_gateway, lambda access: access.revoke(who)):
-        raise DenizenError(not_paired(who))
+        raise DenizenError(not_paired_error(who))
     write(f"{one_line(who)} may no longer speak.\n")
 
 
 def _run(by_gateway: Callable[[Client], Awaitable[T]], in_ledger: Callable[[SenderAccess], Awaitable[T]]) -> T:
-    """Have the running gateway do it, which holds the ledger; do it in the ledger if none runs."""
+    """Ask the running gateway, which has the ledger open; without one, use the ledger directly."""
 
     async def run() -> T:
         loaded = load()

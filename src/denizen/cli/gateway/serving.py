@@ -35,7 +35,7 @@ from denizen.worlds.chat.turns.spawn import spawn_tool
 _THRESHOLD = (20_000, 10, 10)
 """After so many new objects garbage is looked for, among new, younger and all ones; a turn leaves about a hundred."""
 _ACCOUNT_LOCKS = Path(".cache/denizen/accounts")
-"""In the user's own home directory, the same for each of their gateways: which accounts are in use."""
+"""Locks on accounts, relative to the user's home directory, so that all of the user's gateways share them."""
 _log = logging.getLogger(__name__)
 
 Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]

@@ -25,7 +25,7 @@ from denizen.worlds.moo.folder import AgentFolder, open_folder
 from denizen.worlds.moo.group import open_group
 from denizen.worlds.moo.listener import CharacterListener, Facts, Kind, Status
 from denizen.worlds.moo.live import live, run_until_stopped
-from denizen.worlds.moo.memory import keeping_tools, memory_of, skills_of
+from denizen.worlds.moo.memory import load_skills, memory_and_skill_tools, open_character_memory
 from denizen.worlds.moo.session_log import SessionLog
 from denizen.worlds.moo.tools import builder_tools
 
@@ -120,8 +120,8 @@ async def brain_of(folder: AgentFolder, listener: CharacterListener) -> AsyncGen
     """
     if folder.missing_password:
         raise ConfigError(f"{folder.path}: {folder.missing_password}")
-    memory = memory_of(folder, SystemClock())
-    skills, left_out = await asyncio.to_thread(skills_of, folder)
+    memory = open_character_memory(folder, SystemClock())
+    skills, left_out = await asyncio.to_thread(load_skills, folder)
     for notice in left_out:
         listener.line("system", one_line(notice))
     async with Agent(folder.config, environ=folder.loaded.environ, profile="denizen", memory=memory) as agent:
@@ -134,7 +134,7 @@ async def brain_of(folder: AgentFolder, listener: CharacterListener) -> AsyncGen
             log = SessionLog(listener, folder.path, agent.record.now, agent.record.redact, log_days)
 
             def tools(brain: Brain) -> list[Tool]:
-                return [*builder_tools(brain, names=character.tools), *keeping_tools(memory, skills)]
+                return [*builder_tools(brain, names=character.tools), *memory_and_skill_tools(memory, skills)]
 
             yield Brain(agent.record, session, character, tools, log)
         finally:

@@ -31,7 +31,7 @@ from denizen.worlds.chat.timers.heartbeat import Heartbeat
 from denizen.worlds.chat.turns.intake import Intake
 from denizen.worlds.chat.turns.people import People
 from denizen.worlds.chat.turns.queue import LedgerQueue
-from denizen.worlds.chat.turns.seen_messages import MAX_COMPARED, SeenMessages
+from denizen.worlds.chat.turns.seen_messages import MAX_COMPARED_MESSAGES, SeenMessages
 from denizen.worlds.chat.turns.sender_access import SenderAccess
 from denizen.worlds.chat.turns.spending_caps import SpendingCaps
 from denizen.worlds.chat.turns.turn_runner import TurnRunner
@@ -154,7 +154,7 @@ class Gateway:
         clock, failures = self.agent.record.clock, 0
         while True:
             began = clock.monotonic()
-            self.channels.begin(channel.name)
+            self.channels.note_start(channel.name)
             try:
                 await channel.receive(await self._accept_from(channel))
                 raise ConnectionResetError("The connection ended.")
@@ -167,14 +167,14 @@ class Gateway:
             await clock.sleep(delay)
 
     async def _accept_from(self, channel: Channel) -> Accept:
-        """`accept` for a connection that begins now; it may drop messages that come again with new ids."""
-        brought = partial(ledger.brought, channel=channel.name, most=MAX_COMPARED)
+        """The `accept` for a new connection, which drops replays if the service sends them with new ids."""
+        recent = partial(ledger.recent_messages, channel=channel.name, most=MAX_COMPARED_MESSAGES)
         replays = channel.limits.replays_with_new_ids
-        seen = SeenMessages(await self.database.find(brought) if replays else ())
+        seen = SeenMessages(await self.database.find(recent) if replays else ())
 
         async def accept(message: InboundMessage) -> bool:
-            accepted = not seen.take(message) and await self.accept(message)
-            self.channels.hear(channel.name)
+            accepted = not seen.take_replay(message) and await self.accept(message)
+            self.channels.note_message(channel.name)
             return accepted
 
         return accept

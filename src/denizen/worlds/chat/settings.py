@@ -63,16 +63,17 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     rate: Annotated[float, msgspec.Meta(gt=0)] = 2000.0
     """Average requests a second; bursts may have ten times as many."""
     owner: list[str] | str = ""  # without a pattern: msgspec 0.22 crashes on one in a union with a list
-    """The chat that gets a turn's questions, `"channel:chat"`, or a list of chats: the turn's own if it is one of them,
-    else the first; empty: always the turn's own chat. Their senders are owners."""
+    """The chat that gets questions, `"channel:chat"`, or a list: a turn's own chat if it is in the list, otherwise the
+    first; empty: always the turn's own chat. People who write in these chats are owners."""
     sender_day_usd: _Amount | None = None
-    """US dollars a day (UTC) for the turns of one sender of a channel, all channels of a person together; not set: no
-    limit. Owners aren't limited."""
+    """US dollars a day (UTC) for each sender's turns; a person's channels count together; not set: no limit. Owners
+    aren't limited."""
     group_day_usd: _Amount | None = None
-    """US dollars a day (UTC) for the turns of one group; not set: no limit."""
+    """US dollars a day (UTC) for each group's turns; not set: no limit."""
     alarms: list[str] = []
-    """Also notified when a channel stays down: chats, such as `"apprise:phone"`, and URLs of
-    [apprise](https://github.com/caronc/apprise), such as `"ntfy://topic"`, best as references: `"${ALARM_URL}"`."""
+    """Who else is notified when a channel stays down: chats such as `"apprise:phone"`, and
+    [Apprise](https://github.com/caronc/apprise) URLs such as `"ntfy://topic"`, preferably as references:
+    `"${ALARM_URL}"`."""
     database: Annotated[str, msgspec.Meta(pattern="^(postgres(ql)?://.+)?$", examples=["postgresql://host/name"])] = ""
     """The PostgreSQL database that the gateway shares with any number of `denizen worker`; empty: files in the home."""
     pooler: Annotated[

@@ -1,4 +1,4 @@
-"""What a character keeps beyond its session: its memory, and the skills that it can read."""
+"""A character's memory and skills."""
 
 from collections.abc import Sequence
 
@@ -20,8 +20,8 @@ from denizen.worlds.moo.folder import AgentFolder
 MAX_SKILL_CHARS = 20_000
 
 
-def memory_of(folder: AgentFolder, clock: Clock) -> LongTermMemory:
-    """The character's own memory, or with `moo.agent = "home"` the home's, notes included. Close it then."""
+def open_character_memory(folder: AgentFolder, clock: Clock) -> LongTermMemory:
+    """Open the character's own memory, or with `moo.agent = "home"` the home's with its notes. The caller closes it."""
     config = folder.config
     home, workspace = places(config)
     redact = Redactor.from_environ(folder.loaded.environ, folder.loaded.secrets).text
@@ -32,8 +32,8 @@ def memory_of(folder: AgentFolder, clock: Clock) -> LongTermMemory:
     return LongTermMemory(project=None, user=own, clock=clock, redact=redact)
 
 
-def skills_of(folder: AgentFolder) -> tuple[Sequence[Skill], Sequence[str]]:
-    """The skills in the agent's directory, or with `moo.agent = "home"` the home's; and notices of those left out."""
+def load_skills(folder: AgentFolder) -> tuple[Sequence[Skill], Sequence[str]]:
+    """The skills in the agent's directory, or with `moo.agent = "home"` the home's, and notices about skipped ones."""
     home, _ = places(folder.config)
     place = folder.config.agent.workspace_dir if folder.settings.agent == "home" else folder.path
     found, notices = find_skills(place, place, trusted=False)
@@ -41,8 +41,8 @@ def skills_of(folder: AgentFolder) -> tuple[Sequence[Skill], Sequence[str]]:
     return skills, [*notices, *changed]
 
 
-def keeping_tools(memory: LongTermMemory, skills: Sequence[Skill]) -> list[Tool]:
-    """`remember`, `recall` and `forget`; and `skill`, if there are any."""
+def memory_and_skill_tools(memory: LongTermMemory, skills: Sequence[Skill]) -> list[Tool]:
+    """The tools `remember`, `recall` and `forget`, and `skill` if there are skills."""
 
     @tool(traits=Traits.READS | Traits.REPEATABLE)
     async def skill(name: str) -> str:

@@ -39,10 +39,10 @@ class MooSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     tools: list[str] = []
     """Tools besides those named in SOUL.md; if neither names any, all tools."""
     agent: Literal["own", "home"] = "own"
-    """Whose memory and skills it has: its `own`, or those of the `home`, which the assistant in chats has, too. Others
-    in the world may then talk it into telling what they hold."""
+    """Whose memory and skills the character uses: its `own`, or the `home`'s, which it then shares with the assistant
+    in chats. Others in the world may talk it into revealing them."""
     resume: bool = False
-    """After a clean stop it goes on as after a crash: with its goal and what it remembers of the world."""
+    """After a clean stop, continue as after a crash, with its goal and its summary of the world."""
     tool_calls_per_cycle: _Count = 40
     """The most calls in one cycle; then it ends, and passes on a token that the agent holds."""
     memory_window_lines: Annotated[int, msgspec.Meta(ge=20)] = 60

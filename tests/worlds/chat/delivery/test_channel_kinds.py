@@ -1,4 +1,4 @@
-"""Channels from the configuration: read strictly, opened by name, one gateway for each account."""
+"""Configured channels: settings are validated, and only one gateway uses an account."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -22,7 +22,7 @@ class ParrotSettings(ChannelSettings, frozen=True, kw_only=True):
     """The settings of a parrot."""
 
     token: Annotated[str, msgspec.Meta(pattern="^[a-z]")]
-    """What it answers to."""
+    """The name that it answers to."""
 
 
 def _connect(settings: ParrotSettings, home: ChannelHome) -> Channel:
@@ -89,11 +89,11 @@ def test_channel_is_read_into_the_settings_of_its_kind(home: Path) -> None:
         ('[channels.parrot]\ntoken = "7"', "channels.parrot.token: expected a string, found one of another form"),
         ('[channels.parrot]\ntoken = "${GONE}"', "needs the variable GONE"),
         ("[channels]\nparrot = 1", "channels.parrot: expected a table"),
-        ("[channels.owl]", "toml:1: channels.owl: there is no kind of channel 'owl'; available: mute, parrot."),
+        ("[channels.owl]", "toml:1: channels.owl: unknown kind of channel 'owl'; available: mute, parrot."),
         ('[channels."a/b"]\ntype = "parrot"', "a channel's name has"),
     ],
 )
-def test_mistakes_in_a_channel_say_what_to_write(home: Path, text: str, words: str) -> None:
+def test_errors_in_a_channel_say_what_to_write(home: Path, text: str, words: str) -> None:
     with pytest.raises(ConfigError) as error:
         read(home, text)
     assert words in str(error.value)

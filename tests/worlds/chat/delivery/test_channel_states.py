@@ -1,4 +1,4 @@
-"""How channels are, for people; and the alarm about one that stays down."""
+"""The states of channels, and alarms about those that stay down."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -31,7 +31,7 @@ class Observed:
         return self.states.now["irc"].line()
 
     async def fail(self, *, after: float = 0.0, is_refused: bool = False) -> None:
-        self.states.begin("irc")
+        self.states.note_start("irc")
         await self.clock.sleep(after)
         await self.states.fail("irc", "no route", is_refused=is_refused)
 
@@ -41,10 +41,10 @@ def observed(home: Path) -> Observed:
     return Observed(home)
 
 
-async def test_state_says_what_happened_last(observed: Observed) -> None:
+async def test_state_shows_the_last_message_and_error(observed: Observed) -> None:
     assert observed.line == "not connected; no message yet"
-    observed.states.begin("irc")
-    observed.states.hear("irc")
+    observed.states.note_start("irc")
+    observed.states.note_message("irc")
     assert observed.line == "connected; last message 2026-01-01 12:00"
     await observed.fail()
     assert observed.line == "not connected; last message 2026-01-01 12:00; last error 2026-01-01 12:00: no route"
@@ -52,13 +52,13 @@ async def test_state_says_what_happened_last(observed: Observed) -> None:
 
 async def test_channel_counts_as_connected_again_after_a_minute_or_a_message(observed: Observed) -> None:
     await observed.fail()
-    observed.states.begin("irc")
+    observed.states.note_start("irc")
     assert observed.line.startswith("not connected")
     await observed.clock.sleep(60)
     assert observed.line.startswith("connected")
     await observed.fail()
-    observed.states.begin("irc")
-    observed.states.hear("irc")
+    observed.states.note_start("irc")
+    observed.states.note_message("irc")
     assert observed.line.startswith("connected")
 
 
@@ -68,7 +68,7 @@ async def test_channel_that_stays_down_raises_one_alarm(observed: Observed) -> N
     assert observed.alarms == ["Channel irc can't be reached; its messages wait. no route"]
 
 
-async def test_channel_that_recovers_between_failures_raises_none(observed: Observed) -> None:
+async def test_channel_that_recovers_between_failures_raises_no_alarm(observed: Observed) -> None:
     for _ in range(10):
         await observed.fail(after=70)
     assert not observed.alarms
@@ -80,7 +80,7 @@ async def test_channel_that_is_refused_raises_an_alarm_at_once(observed: Observe
     assert observed.alarms == ["Channel irc is refused; its messages wait. no route"]
 
 
-async def test_states_outlast_the_gateway(serve: Serve, home: Path) -> None:
+async def test_states_are_kept_after_the_gateway_stops(serve: Serve, home: Path) -> None:
     channel = MemoryChannel("irc")
     async with serve("hello", channels=[channel]) as scene:
         channel.write("hi", chat="ann")
@@ -116,7 +116,7 @@ async def test_owner_is_not_alarmed_by_the_channel_that_is_down(serve: Serve) ->
 
 @asynccontextmanager
 async def target(bodies: list[str]) -> AsyncGenerator[str]:
-    """A service that takes notifications as JSON; its URL, as apprise has it."""
+    """A service that accepts notifications as JSON; yields its Apprise URL."""
 
     async def notify(request: web.Request) -> web.Response:
         bodies.append((await request.json())["message"])

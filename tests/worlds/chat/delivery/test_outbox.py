@@ -1,4 +1,4 @@
-"""What goes out: in order, and never twice unasked."""
+"""The outbox sends messages in order, and never repeats one unless that is safe."""
 
 import asyncio
 import secrets
@@ -24,7 +24,7 @@ def text(content: str, chat: str = "den") -> OutboundMessage:
     return OutboundMessage("irc", chat, content, id=content)
 
 
-class Uncertain(MemoryChannel):
+class ScriptedChannel(MemoryChannel):
     """Answers with these fates, then with `sent`; keeps the ids that it was asked to send, those it may have sent with
     a `?`.
     """
@@ -56,8 +56,8 @@ async def sending(database: Database, *channels: Channel, clock: Clock | None = 
             await running
 
 
-class HeldClock(FakeClock):
-    """A clock on which a sleep never ends; `asleep` once one began."""
+class StoppedClock(FakeClock):
+    """A clock whose sleeps never end; `asleep` is set once one has begun."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class HeldClock(FakeClock):
         await asyncio.Event().wait()
 
 
-class GoneOnce(SqliteFile):
+class UnreadableOnce(SqliteFile):
     """A file that can't be read at first."""
 
     gone = True
@@ -80,8 +80,8 @@ class GoneOnce(SqliteFile):
         return await super().read(work)
 
 
-async def test_who_waits_for_a_reply_waits_on_while_the_ledger_cannot_be_read(home: Path) -> None:
-    database = Database(GoneOnce(home / "gateway.db"), FakeClock())
+async def test_waiting_for_a_reply_continues_while_the_ledger_cannot_be_read(home: Path) -> None:
+    database = Database(UnreadableOnce(home / "gateway.db"), FakeClock())
     question = InboundMessage("irc", "den", "ann", "?", "k", id="1")
     await put(database, outbound.reply_to(question, "yes"))
     assert await Outbox(database, {}, clock=FakeClock()).outcome(question, frozenset({""})) == ("", "yes")
@@ -93,7 +93,7 @@ async def put(database: Database, message: OutboundMessage, state: outbound.Outb
 
 
 async def settled(database: Database, count: int, chat: str = "den") -> list[OutboxRow]:
-    """The first messages of a chat, once something became of each."""
+    """The first messages of a chat, once each has a final state."""
     look = partial(outbound.replies, channel="irc", chat=chat, after=0, most=count)
     async with asyncio.timeout(60):
         while True:
@@ -111,8 +111,8 @@ async def test_messages_of_a_chat_are_sent_once_and_in_order(database: Database)
     assert [*channel.sent] == ["1", "2", "3"]
 
 
-async def test_send_that_a_crash_interrupted_may_be_sent(database: Database) -> None:
-    channel = Uncertain()
+async def test_send_interrupted_by_a_crash_may_be_sent(database: Database) -> None:
+    channel = ScriptedChannel()
     await put(database, text("1"), "sending")
     await put(database, text("2"))
     async with sending(database, channel):
@@ -121,8 +121,8 @@ async def test_send_that_a_crash_interrupted_may_be_sent(database: Database) -> 
 
 
 @pytest.mark.parametrize("fate", ["unknown", "raises"])
-async def test_channel_that_can_look_is_asked_again_about_an_unknown_fate(database: Database, fate: str) -> None:
-    channel = Uncertain(fate, fate, "sent")
+async def test_reconciling_channel_is_asked_again_about_an_unknown_outcome(database: Database, fate: str) -> None:
+    channel = ScriptedChannel(fate, fate, "sent")
     await put(database, text("1"))
     await put(database, text("2"))
     async with sending(database, channel):
@@ -131,8 +131,10 @@ async def test_channel_that_can_look_is_asked_again_about_an_unknown_fate(databa
 
 
 @pytest.mark.parametrize(("reconciles", "times"), [(True, 4), (False, 1)])
-async def test_fate_that_stays_unknown_is_left_so(database: Database, *, reconciles: bool, times: int) -> None:
-    channel = Uncertain(*["unknown"] * times, reconciles=reconciles)
+async def test_message_stays_unknown_if_the_channel_cannot_tell(
+    database: Database, *, reconciles: bool, times: int
+) -> None:
+    channel = ScriptedChannel(*["unknown"] * times, reconciles=reconciles)
     await put(database, text("1"))
     await put(database, text("2"))
     async with sending(database, channel):
@@ -143,8 +145,8 @@ async def test_fate_that_stays_unknown_is_left_so(database: Database, *, reconci
     assert found.message.id == "1"
 
 
-async def test_message_that_its_channel_takes_later_keeps_its_place(database: Database) -> None:
-    clock, channel = FakeClock(), Uncertain("later", "later", "sent")
+async def test_message_sent_later_keeps_its_place(database: Database) -> None:
+    clock, channel = FakeClock(), ScriptedChannel("later", "later", "sent")
     began = clock.monotonic()
     await put(database, text("1"))
     await put(database, text("2"))
@@ -154,8 +156,8 @@ async def test_message_that_its_channel_takes_later_keeps_its_place(database: Da
     assert clock.monotonic() - began == 80
 
 
-async def test_message_waits_at_most_the_days_that_the_ledger_keeps(database: Database) -> None:
-    channel = Uncertain(*["later"] * 100, wait=86_400)
+async def test_message_waits_at_most_keep_days(database: Database) -> None:
+    channel = ScriptedChannel(*["later"] * 100, wait=86_400)
     await put(database, text("1"))
     async with sending(database, channel):
         [row] = await settled(database, 1)
@@ -165,10 +167,10 @@ async def test_message_waits_at_most_the_days_that_the_ledger_keeps(database: Da
 
 async def test_restart_during_a_wait_sends_the_message_once(database: Database) -> None:
     await put(database, text("1"))
-    clock = HeldClock()
-    async with sending(database, Uncertain("later"), clock=clock):
+    clock = StoppedClock()
+    async with sending(database, ScriptedChannel("later"), clock=clock):
         await clock.asleep.wait()
-    channel = Uncertain()
+    channel = ScriptedChannel()
     async with sending(database, channel):
         assert [each.state for each in await settled(database, 1)] == ["sent"]
     assert channel.asked == ["1"]
@@ -176,10 +178,10 @@ async def test_restart_during_a_wait_sends_the_message_once(database: Database) 
 
 async def test_only_the_part_in_flight_may_be_sent_after_a_crash(database: Database) -> None:
     await put(database, text("one two three four"))
-    clock = HeldClock()
-    async with sending(database, Uncertain("sent", "unknown", length=6), clock=clock):
+    clock = StoppedClock()
+    async with sending(database, ScriptedChannel("sent", "unknown", length=6), clock=clock):
         await clock.asleep.wait()
-    channel = Uncertain(length=6)
+    channel = ScriptedChannel(length=6)
     async with sending(database, channel):
         assert [each.state for each in await settled(database, 1)] == ["sent"]
     assert channel.asked == [f"one two three four/{part}" for part in ("2?", "3", "4")]
@@ -187,7 +189,7 @@ async def test_only_the_part_in_flight_may_be_sent_after_a_crash(database: Datab
 
 
 async def test_part_that_stays_unknown_does_not_stop_the_later_ones(database: Database) -> None:
-    channel = Uncertain("sent", "unknown", length=6, reconciles=False)
+    channel = ScriptedChannel("sent", "unknown", length=6, reconciles=False)
     await put(database, text("one two three"))
     async with sending(database, channel):
         [row] = await settled(database, 1)
@@ -196,7 +198,7 @@ async def test_part_that_stays_unknown_does_not_stop_the_later_ones(database: Da
 
 
 async def test_part_that_fails_ends_the_message(database: Database) -> None:
-    channel = Uncertain("sent", "failed", length=6)
+    channel = ScriptedChannel("sent", "failed", length=6)
     await put(database, text("one two three"))
     async with sending(database, channel):
         [row] = await settled(database, 1)
@@ -207,12 +209,12 @@ async def test_part_that_fails_ends_the_message(database: Database) -> None:
 async def test_message_that_fails_is_marked_with_the_reason_and_the_next_is_sent(database: Database) -> None:
     await put(database, text("1"))
     await put(database, text("2"))
-    async with sending(database, Uncertain("failed")):
+    async with sending(database, ScriptedChannel("failed")):
         first, second = await settled(database, 2)
     assert (first.state, first.reason, second.state) == ("failed", "no answer came", "sent")
 
 
-async def test_message_to_a_channel_that_is_not_there_fails(database: Database) -> None:
+async def test_message_to_an_unknown_channel_fails(database: Database) -> None:
     await put(database, text("1"))
     async with sending(database):
         assert (await settled(database, 1))[0].state == "failed"

@@ -1,4 +1,4 @@
-"""Replies that a chat sees while they are written, and what becomes of them."""
+"""Previews: how they are shown, and how replies replace them."""
 
 import asyncio
 from collections.abc import Callable
@@ -125,7 +125,7 @@ async def test_draft_is_not_replaced(serve: Serve) -> None:
         assert [each.edits for each in board.sent.values()] == [""]
 
 
-async def test_question_replaces_the_preview_and_the_reply_has_one_of_its_own(serve: Serve) -> None:
+async def test_question_replaces_the_preview_and_the_reply_gets_its_own(serve: Serve) -> None:
     board = Blackboard()
     async with serve(ASKS, PLUMS, channels=[board]) as scene:
         await scene.gateway.accept(asks("post hello"))
@@ -164,7 +164,7 @@ async def test_preview_that_arrives_after_a_kept_reply_has_it_sent(database: Dat
     assert [each.message.id for each in await database.run(outbound.unsent)] == ["tell me:reply"]
 
 
-async def test_delivery_waits_for_a_preview_that_is_on_its_way(serve: Serve) -> None:
+async def test_delivery_waits_for_a_preview_that_is_being_sent(serve: Serve) -> None:
     arrives = asyncio.Event()
 
     class Slow(Blackboard):

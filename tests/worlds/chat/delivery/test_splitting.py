@@ -1,4 +1,4 @@
-"""Long messages are split where a reader expects it, and code stays code."""
+"""Long messages are split where readers expect it, and code stays code."""
 
 import re
 
@@ -31,7 +31,7 @@ def test_text_is_cut_at_lines_and_words(content: str, found: list[str]) -> None:
     assert pieces(content, 8) == found
 
 
-def test_parts_have_ids_of_their_own_and_the_last_one_has_the_rest() -> None:
+def test_parts_have_their_own_ids_and_the_last_one_has_media_and_choices() -> None:
     choices = (AnswerChoice("Yes", "/approve k4"),)
     message = OutboundMessage("irc", "den", "one two", media=("a.png",), choices=choices, edits="7", id="1")
     first, last = split_message(message, ChannelLimits(length=5))
@@ -72,7 +72,7 @@ def test_fence_that_is_cut_is_closed_and_opened_again() -> None:
     assert all(each.count("```") % 2 == 0 for each in found)
 
 
-def test_code_that_fits_the_next_piece_is_not_begun() -> None:
+def test_code_that_does_not_fit_begins_in_the_next_piece() -> None:
     found = pieces("x" * 30 + "\n```py\n" + "y" * 20 + "\n```", 40)
     assert found == ["x" * 30, "```py\n" + "y" * 20 + "\n```"]
 

@@ -1,4 +1,4 @@
-"""The routes of pairing."""
+"""The pairing routes."""
 
 from pathlib import Path
 

@@ -70,7 +70,7 @@ async def test_bell_that_its_first_worker_leaves_is_heard_by_another(postgres_ur
         [claim] = claims = await rung.claim()
         claimer.began(claims)
         claimer.workers = [own := claimer.registered_as or 0, own + 1]
-        first_heard = [claimer.hears_first(f'{{"type": "job_inserted", "job_id": {job}}}') for job in range(4)]
+        first_heard = [claimer.is_first_for(f'{{"type": "job_inserted", "job_id": {job}}}') for job in range(4)]
         assert first_heard == [True, False, True, False]
         for content in ("second", "third"):
             await rung.database.run(partial(ledger.finish, turn=claim, heard=(), state="done"))

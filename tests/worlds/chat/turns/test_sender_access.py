@@ -1,4 +1,4 @@
-"""Who may speak: strangers pair, groups are answered when addressed, and people have several channels."""
+"""Sender access: pairing, groups, and people on several channels."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from denizen.ports import ChannelSettings, InboundMessage
 from denizen.sessions import SessionKey
 from denizen.testing import FakeClock, MemoryChannel
 from denizen.worlds.chat.ledger import pairings
-from denizen.worlds.chat.ledger.pairings import CODE_LIFE_S, MAX_OPEN, MAX_OPEN_PER_CHANNEL
+from denizen.worlds.chat.ledger.pairings import CODE_LIFETIME_S, MAX_OPEN_CODES, MAX_OPEN_CODES_PER_CHANNEL
 
 NOBODY = ChannelSettings()
 
@@ -48,12 +48,12 @@ async def test_empty_allow_list_lets_nobody_reach_a_model_a_command_or_a_session
         assert not await scene.gateway.agent.record.store.list()
 
 
-async def test_stranger_gets_one_code_an_hour_however_much_they_write(serve: Serve) -> None:
+async def test_stranger_gets_only_one_code_an_hour(serve: Serve) -> None:
     clock = FakeClock()
     async with serve(channels=[MemoryChannel()], allow=NOBODY, clock=clock) as scene:
         await accepted(scene, *(written(f"hello {number}", "eve") for number in range(20)))
         first = await code_of(scene, "eve")
-        await clock.sleep(CODE_LIFE_S)
+        await clock.sleep(CODE_LIFETIME_S)
         assert await scene.gateway.access.approve(first) is None, "it has expired"
         await accepted(scene, written("still me", "eve"))
         assert await code_of(scene, "eve", 2) != first
@@ -80,12 +80,12 @@ async def test_few_codes_are_open_at_once(open_database: OpenDatabase) -> None:
     try:
         for number in range(5):
             for channel in ("irc", "matrix", "xmpp"):
-                ask = partial(pairings.ask, message=written("hi", f"eve{number}", channel), now=1000.0)
+                ask = partial(pairings.request_code, message=written("hi", f"eve{number}", channel), now=1000.0)
                 await database.run(ask)
         found = await database.read(partial(pairings.pairings, now=1001.0))
-        assert len(found) == MAX_OPEN
+        assert len(found) == MAX_OPEN_CODES
         assert max(sum(each.channel == name for each in found) for name in ("irc", "matrix", "xmpp")) <= (
-            MAX_OPEN_PER_CHANNEL
+            MAX_OPEN_CODES_PER_CHANNEL
         )
         assert await database.run(partial(pairings.approve, code=found[0].code, now=1002.0))
         assert await database.read(partial(pairings.is_paired, channel=found[0].channel, sender=found[0].sender))
@@ -97,7 +97,7 @@ async def test_few_codes_are_open_at_once(open_database: OpenDatabase) -> None:
         database.close()
 
 
-async def test_owner_approves_a_code_in_any_chat_of_theirs_and_others_may_not(serve: Serve) -> None:
+async def test_only_owners_approve_codes_in_any_of_their_chats(serve: Serve) -> None:
     allow = ChannelSettings(allow=["ann"])
     people = {"boss": {"memory": "boss", "owner": True}}
     async with serve(channels=[MemoryChannel()], allow=allow, config={"people": people}) as scene:
@@ -114,7 +114,7 @@ async def test_owner_approves_a_code_in_any_chat_of_theirs_and_others_may_not(se
     ("groups", "is_addressed", "answered"),
     [("addressed", True, True), ("addressed", False, False), ("all", False, True), ("none", True, False)],
 )
-async def test_group_is_answered_as_its_setting_says(
+async def test_groups_setting_decides_which_messages_are_answered(
     serve: Serve, groups: Any, is_addressed: bool, answered: bool
 ) -> None:
     allow = ChannelSettings(allow=["ann"], groups=groups)
@@ -133,7 +133,7 @@ async def test_members_of_a_group_who_are_not_allowed_are_ignored_and_get_no_cod
         assert not await scene.gateway.access.pairings()
 
 
-async def test_answer_by_its_word_needs_no_address_in_a_group_and_a_plain_yes_does(serve: Serve) -> None:
+async def test_answer_with_the_word_needs_no_mention_in_a_group_but_a_plain_yes_does(serve: Serve) -> None:
     allow = ChannelSettings(allow=["ann"])
     async with serve(ASKS, "done", channels=[MemoryChannel()], allow=allow) as scene:
         await accepted(scene, written("post hello", "ann", is_group=True))
@@ -143,7 +143,7 @@ async def test_answer_by_its_word_needs_no_address_in_a_group_and_a_plain_yes_do
         assert (await scene.contents(2, "den", "memory"))[-1] == "done"
 
 
-async def test_bots_are_never_heard(serve: Serve) -> None:
+async def test_messages_from_bots_are_dropped(serve: Serve) -> None:
     async with serve(channels=[MemoryChannel()]) as scene:
         assert await accepted(scene, written("hello", "ann", is_bot=True)) == [False]
         assert not await scene.gateway.access.pairings()

@@ -1,4 +1,4 @@
-"""What a sender and a group may spend on a day."""
+"""Daily spending limits for senders and groups."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from denizen.testing import FakeClock, MemoryChannel
 DAY_S = 86_400.0
 
 
-async def test_sender_over_the_cap_hears_it_once_a_day_and_no_model_is_called(serve: Serve) -> None:
+async def test_sender_over_the_cap_is_notified_once_a_day_and_no_model_is_called(serve: Serve) -> None:
     clock, dear = FakeClock(), say("plums", cost_usd=0.6)
     async with serve(dear, dear, dear, channels=[MemoryChannel()], clock=clock, sender_day_usd=1.0) as scene:
         for number in range(5):

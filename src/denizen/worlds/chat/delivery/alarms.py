@@ -1,4 +1,4 @@
-"""Alarms: messages to the owner about a channel, on other ways than that channel."""
+"""Alarms: messages to the owner about a failing channel, sent through other channels."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class Alarms:
-    """Sends alarms to chats (`"channel:chat"`), those of the owner and of `targets`, and to its URLs of apprise."""
+    """Sends alarms to the owners' chats and to `targets`: chats (`"channel:chat"`) and Apprise URLs."""
 
     def __init__(self, owners: Sequence[str], targets: Sequence[str], outbox: Outbox, clock: Clock) -> None:
         self._chats = [*owners, *(each for each in targets if "://" not in each)]
@@ -23,7 +23,7 @@ class Alarms:
         self._clock = clock
 
     async def send(self, channel: str, text: str) -> None:
-        """Send an alarm about a channel, but not through it."""
+        """Send an alarm about a channel, but not through that channel."""
         _log.error("%s", text)
         at = f"{self._clock.now():%Y-%m-%dT%H:%M:%SZ}"
         for to in self._chats:
@@ -32,12 +32,12 @@ class Alarms:
                 try:
                     await self._outbox.put(OutboundMessage(name, chat, text, id=f"alarm:{channel}:{at}:{chat}"))
                 except DenizenError as error:
-                    _log.error("The alarm didn't go to %s: %s", to, error)
+                    _log.error("Can't send the alarm to %s: %s", to, error)
         if self._urls:
             try:
                 await asyncio.to_thread(self._notify, text)  # apprise takes seconds to load
-            except Exception as error:  # noqa: BLE001 (the boundary to apprise: the gateway goes on)
-                _log.error("The targets of gateway.alarms weren't notified: %r", error)
+            except Exception as error:  # noqa: BLE001 (the boundary to apprise: the gateway keeps running)
+                _log.error("Can't notify the targets in gateway.alarms: %r", error)
 
     def _notify(self, text: str) -> None:
         try:
@@ -47,6 +47,6 @@ class Alarms:
             return
         service = Apprise()
         if not service.add(self._urls):
-            _log.error("gateway.alarms has a URL that apprise doesn't know.")
+            _log.error("gateway.alarms has a URL that apprise doesn't support.")
         if not service.notify(body=text, title="Denizen"):
-            _log.error("Not every target of gateway.alarms took the alarm.")
+            _log.error("Some targets in gateway.alarms rejected the alarm.")

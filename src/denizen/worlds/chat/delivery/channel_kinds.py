@@ -1,4 +1,4 @@
-"""Kinds of channels, found by entry points, and the configured channels, opened."""
+"""Finds kinds of channels by their entry points, and opens the configured channels."""
 
 import hashlib
 import logging
@@ -29,13 +29,13 @@ from denizen.runtime.clock import Clock
 from denizen.worlds.chat.ledger import ledger, outbound
 
 RESERVED_NAMES = outbound.POLLED | {ledger.SYSTEM, "cron", "heartbeat", "people"}
-"""Names of chats that aren't a service's."""
+"""Channel names that are used internally."""
 _CLOSED_RETRY_S = 60.0
 _log = logging.getLogger(__name__)
 
 
 class ClosedChannel:
-    """A configured channel that this process can't use, and why: messages to it wait in the outbox."""
+    """A configured channel that this process can't use, with the reason. Its messages wait in the outbox."""
 
     def __init__(self, name: str, why: str) -> None:
         self.name = name
@@ -50,10 +50,10 @@ class ClosedChannel:
 
 
 def load_kind(name: str) -> ChannelKind:
-    """The kind of that name. Raises ConfigError."""
+    """Load a kind by name. Raises ConfigError."""
     entries = channel_entries()
     if name not in entries:
-        raise ConfigError(f"There is no kind of channel {name!r}; available: {', '.join(entries) or 'none'}.")
+        raise ConfigError(f"unknown kind of channel {name!r}; available: {', '.join(entries) or 'none'}.")
     kind = load_entry_point(entries[name], "channel")
     if not isinstance(kind, ChannelKind):
         raise ConfigError(f"{name!r} of {_package(entries[name])} isn't a kind of channel. Update or remove it.")
@@ -61,8 +61,8 @@ def load_kind(name: str) -> ChannelKind:
 
 
 @contextmanager
-def naming_missing_packages(kind: str) -> Generator[None]:
-    """Raise ConfigError, with the command that installs a kind's packages, where one of them is missing."""
+def reporting_missing_packages(kind: str) -> Generator[None]:
+    """If a package of a kind is missing, raise ConfigError with the command that installs it."""
     try:
         yield
     except ModuleNotFoundError as missing:
@@ -73,10 +73,10 @@ def naming_missing_packages(kind: str) -> Generator[None]:
 
 @contextmanager
 def open_channels(config: Config, home: Path, locks: Path | None, clock: Clock) -> Generator[dict[str, Channel]]:
-    """The configured channels by name; one that can't be opened is a `ClosedChannel`, and the others go on.
+    """Open the configured channels, by name. If one fails, it is a `ClosedChannel`, and the others still work.
 
-    An account is held by a file in the user's folder `locks` until the block ends: no other gateway can use it.
-    Workers pass None: only the gateway opens channels.
+    Until the block ends, files in the user's folder `locks` keep other gateways from using the same accounts.
+    Workers pass None, because only the gateway opens channels.
     """
     if locks is None:
         yield {name: ClosedChannel(name, "Only the gateway sends.") for name in config.channels}
@@ -85,19 +85,21 @@ def open_channels(config: Config, home: Path, locks: Path | None, clock: Clock) 
         channels = dict[str, Channel]()
         for name, settings in config.channels.items():
             try:
-                channels[name] = _opened(settings, ChannelHome(name, home / "channels" / name, clock), locks, held)
-            except Exception as error:  # noqa: BLE001 (the boundary to a channel: the others go on)
+                channels[name] = _open_channel(
+                    settings, ChannelHome(name, home / "channels" / name, clock), locks, held
+                )
+            except Exception as error:  # noqa: BLE001 (the boundary to a channel: the others still work)
                 why = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
                 channels[name] = ClosedChannel(name, why)
         yield channels
 
 
-def _opened(settings: Any, home: ChannelHome, locks: Path, held: ExitStack) -> Channel:
+def _open_channel(settings: Any, home: ChannelHome, locks: Path, held: ExitStack) -> Channel:
     if home.name in RESERVED_NAMES:
         raise ConfigError(f"A channel can't have the name {home.name}. Choose another, and set `type`.")
     kind_name = kind_of(home.name, settings)
     kind = load_kind(kind_name)
-    with naming_missing_packages(kind_name):
+    with reporting_missing_packages(kind_name):
         if account := kind.account(settings):
             private_folder(locks)
             digest = hashlib.sha256(f"{kind_name}:{account}".encode(errors="replace")).hexdigest()[:32]
@@ -108,7 +110,7 @@ def _opened(settings: Any, home: ChannelHome, locks: Path, held: ExitStack) -> C
 
 
 def kind_of(name: str, settings: Any) -> str:
-    """The kind of a configured channel; its settings are a table where the kind couldn't be loaded."""
+    """The kind of a configured channel; its settings are a plain table if the kind couldn't be loaded."""
     given = settings.get("type") if isinstance(settings, dict) else settings.type
     return given or name
 

@@ -1,4 +1,4 @@
-"""How each channel is: connected or failing, its last message and its last error; kept in the home."""
+"""The state of each channel: connected or failing, its last message and last error. Stored in the home."""
 
 import asyncio
 import logging
@@ -14,15 +14,15 @@ from denizen.errors import ConfigError
 from denizen.runtime.clock import Clock
 
 HEALTHY_AFTER_S = 60.0
-"""A channel that receives for so long after a failure counts as connected again."""
+"""A channel counts as connected again after receiving this long without a failure."""
 ALARM_AFTER_S = 300.0
-"""The owner is alarmed once a channel has failed for so long."""
+"""How long a channel may fail before the owner is alerted."""
 _WRITE_INTERVAL_S = 5.0
 _log = logging.getLogger(__name__)
 
 
 class ChannelState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a channel is; the times are aware."""
+    """A channel's state; times are timezone-aware."""
 
     connected: bool = False
     last_message: datetime | None = None
@@ -30,7 +30,7 @@ class ChannelState(msgspec.Struct, frozen=True, omit_defaults=True):
     last_error_at: datetime | None = None
 
     def line(self, *, is_running: bool = True) -> str:
-        """The state in words; of a gateway that isn't running, it is the last one."""
+        """The state in one line; if the gateway isn't running, its last state."""
         words = ["connected" if self.connected else "not connected" if is_running else "the gateway isn't running"]
         words.append(f"last message {_minute(self.last_message)}" if self.last_message else "no message yet")
         if self.last_error and self.last_error_at:
@@ -39,7 +39,7 @@ class ChannelState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ChannelStates:
-    """The states of a gateway's channels. One that stays down, or is refused, raises an alarm, once."""
+    """Tracks the states of a gateway's channels. A channel that stays down, or is refused, raises one alarm."""
 
     def __init__(
         self, path: Path, names: Iterable[str], clock: Clock, alarm: Callable[[str, str], Awaitable[None]]
@@ -56,22 +56,22 @@ class ChannelStates:
 
     @property
     def now(self) -> dict[str, ChannelState]:
-        """The states, by name."""
+        """The current states, by name."""
         return {name: replace(state, connected=self._is_connected(name)) for name, state in self._states.items()}
 
-    def begin(self, name: str) -> None:
-        """Note that a channel begins to receive."""
+    def note_start(self, name: str) -> None:
+        """Record that a channel starts receiving."""
         self._receives_since[name] = self._clock.monotonic()
         self._changed.set()
 
-    def hear(self, name: str) -> None:
-        """Note that a channel has brought a message."""
+    def note_message(self, name: str) -> None:
+        """Record that a channel delivered a message."""
         self._recover(name)
         self._states[name] = replace(self._states[name], last_message=self._clock.now())
         self._changed.set()
 
     async def fail(self, name: str, error: str, *, is_refused: bool) -> None:
-        """Note that a channel's connection ended, or that its service refuses the account."""
+        """Record that a channel's connection ended, or that its service refuses the account."""
         now = self._clock.monotonic()
         if self._is_connected(name):
             self._recover(name)
@@ -108,12 +108,12 @@ class ChannelStates:
     def _write(self, states: dict[str, ChannelState]) -> None:
         try:
             write_private(self._path, msgspec.json.format(msgspec.json.encode(states)), sync=False)
-        except ConfigError as error:  # no reason to refuse messages
+        except ConfigError as error:  # messages still work
             _log.warning("Can't write the states of the channels: %s", error)
 
 
 def read_states(path: Path) -> dict[str, ChannelState]:
-    """The states that were written, by the names of channels; empty if the file is missing or damaged."""
+    """Read the stored states, by channel; empty if the file is missing or damaged."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, ChannelState])
     except (OSError, msgspec.DecodeError):

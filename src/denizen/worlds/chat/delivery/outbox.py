@@ -1,4 +1,4 @@
-"""The outbox: sends messages, in each chat in order, and never twice by itself."""
+"""The outbox: sends each chat's messages in order, and never repeats one unless that is safe."""
 
 import asyncio
 import logging
@@ -19,22 +19,22 @@ from denizen.worlds.chat.ledger.outbound import OutboxRow
 from denizen.worlds.chat.ledger.pairings import Pairing
 
 RECONCILE_DELAYS_S = (1.0, 10.0, 60.0)
-"""Seconds before a channel that can look is asked again about a message whose delivery is unknown."""
-MIN_WAIT_S = 1.0
-"""Least seconds before a message is sent that its channel takes later."""
+"""Seconds before a reconciling channel is asked again about a message whose delivery is unknown."""
+MIN_RETRY_DELAY_S = 1.0
+"""The least seconds before a message is retried that its channel wants later."""
 _DAY_S = 86_400.0
-_MAX_ENDS = 10_000
-"""Chats whose last number is known."""
+_MAX_CACHED_CHATS = 10_000
+"""How many chats' last numbers are remembered."""
 _log = logging.getLogger(__name__)
 
 
 class Outbox:
     """Sends messages to these channels, by name; messages to other channels fail, unless those are `POLLED`.
 
-    A message is sent in parts, as its channel's limits say, and each is marked before the channel gets it. The one that
-    was on its way when the process died is given to the channel again as one that `may_be_sent`. One that the channel
-    takes later keeps its place, and fails after `keep_days`. `sends` counts the channels' answers.
-    `settle_preview` ends the preview of the message that a reply answers; `alarm` gets a channel and what is wrong.
+    A message is split according to its channel's limits, and each part is recorded before the channel gets it. A part
+    that was being sent when the process died is sent again with `may_be_sent`. A message that the channel wants later
+    keeps its place, and fails after `keep_days`. `sends` counts the channels' outcomes. `settle_preview` ends the
+    preview of the message that a reply answers; `alarm` is called with a channel's name and the problem.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class Outbox:
         self._keep_s = keep_days * _DAY_S
         self._news = asyncio.Event()
         self._readers: WeakValueDictionary[tuple[str, str], asyncio.Event] = WeakValueDictionary()
-        self._ends: dict[tuple[str, str], int] = {}  # chats without messages after that number
-        database.news["outbox"] = self._hear
+        self._last_numbers: dict[tuple[str, str], int] = {}  # by chat: the number of its last message
+        database.news["outbox"] = self._on_notification
 
     async def put(self, message: OutboundMessage) -> None:
         """Queue a message. Raises LedgerError."""
@@ -60,20 +60,20 @@ class Outbox:
 
     def added(self, message: OutboundMessage | InboundMessage | Pairing) -> None:
         """Wake the readers of this message's chat."""
-        self._tell([(message.channel, message.chat)])
+        self._wake([(message.channel, message.chat)])
 
-    def _hear(self, chat: str) -> None:
-        """Wake readers after a write by another process: to a chat, as JSON, or to any."""
+    def _on_notification(self, chat: str) -> None:
+        """Wake readers after another process wrote to a chat (as JSON), or to any."""
         try:
-            self._tell([msgspec.json.decode(chat, type=tuple[str, str])])
+            self._wake([msgspec.json.decode(chat, type=tuple[str, str])])
         except msgspec.DecodeError:
-            self._ends.clear()
-            self._tell([*self._readers])
+            self._last_numbers.clear()
+            self._wake([*self._readers])
             self._news.set()
 
-    def _tell(self, chats: Iterable[tuple[str, str]]) -> None:
+    def _wake(self, chats: Iterable[tuple[str, str]]) -> None:
         for chat in chats:
-            self._ends.pop(chat, None)
+            self._last_numbers.pop(chat, None)
             if reader := self._readers.pop(chat, None):
                 reader.set()
             if chat[0] not in outbound.POLLED:
@@ -90,7 +90,7 @@ class Outbox:
         deadline = self._clock.monotonic() + wait
         while True:
             news, found = self._reader(channel, chat), list[OutboxRow]()
-            if wait <= 0 or after < self._ends.get((channel, chat), after + 1):
+            if wait <= 0 or after < self._last_numbers.get((channel, chat), after + 1):
                 found = await self.database.read(look)
                 if not news.is_set() and (last or len(found) < most):
                     self._note_end((channel, chat), found[-1].seq if found else after)
@@ -103,9 +103,9 @@ class Outbox:
                 return []
 
     async def outcome(self, message: InboundMessage, states: frozenset[str]) -> tuple[str, str]:
-        """Wait until a message has one of these states: its state and its reply.
+        """Wait until a message has one of these states; return its state and its reply.
 
-        The reply is empty if another message's reply answers it, too.
+        The reply is empty if another message's reply also answers this one.
         """
         while True:
             news = self._reader(message.channel, message.chat)
@@ -134,7 +134,7 @@ class Outbox:
                 await self._news.wait()
 
     async def _send(self, row: OutboxRow) -> None:
-        """Send the parts of a message that are left, one after another."""
+        """Send the remaining parts of a message, one after another."""
         message, channel = row.message, self.channels.get(row.message.channel)
         if channel is None:
             await self._end(row._replace(state="failed", reason=f"No channel {message.channel!r} is connected."))
@@ -157,32 +157,33 @@ class Outbox:
                 await self._end(row._replace(state="failed"))
                 return
             row = row._replace(parts=number, native_id=sent.native_id or row.native_id, waits_since=0.0)
-            if number < len(parts):  # the next one counts as begun: one write is enough
+            if number < len(parts):  # also marks the next part as begun, to save a write
                 row = await self._save(row)
         await self._end(row._replace(state="unknown" if row.reason else "sent"))
 
     async def _send_part(
         self, channel: Channel, part: OutboundMessage, row: OutboxRow, *, may_be_sent: bool
     ) -> tuple[OutboxRow, Sent]:
-        """Send a part, as soon as its channel takes it; the outcome is final. A channel that can look is asked again
-        about an unknown one.
+        """Send a part, waiting until its channel takes it, and return the final outcome.
+
+        If the outcome is unknown, reconciling channels are asked again.
         """
         delays = iter(RECONCILE_DELAYS_S if channel.limits.reconciles else ())
         while True:
             try:
                 sent = await channel.send(replace(part, may_be_sent=may_be_sent))
-            except Exception as broken:  # noqa: BLE001 (the boundary to a channel: what it raises says nothing of the message)
+            except Exception as broken:  # noqa: BLE001 (the boundary to a channel: any error leaves the outcome unknown)
                 sent = Sent("unknown", f"{type(broken).__name__}: {broken}")
             self.sends[sent.state] += 1
             if sent.state == "later":
                 now = self._clock.now().timestamp()
                 since = row.waits_since or now
                 if now - since >= self._keep_s:
-                    text = f"A message to {part.channel}:{part.chat} waited too long, and is given up. {sent.reason}"
+                    text = f"A message to {part.channel}:{part.chat} waited too long and was dropped. {sent.reason}"
                     await self.alarm(part.channel, text)
                     return row, Sent("unknown" if may_be_sent else "failed", f"It waited too long. {sent.reason}")
                 row = await self._save(row._replace(state="sending" if may_be_sent else "pending", waits_since=since))
-                await self._clock.sleep(max(sent.retry_after, MIN_WAIT_S))
+                await self._clock.sleep(max(sent.retry_after, MIN_RETRY_DELAY_S))
                 row = await self._save(row._replace(state="sending"))
             elif sent.state == "unknown" and (delay := next(delays, None)):
                 may_be_sent = True
@@ -203,17 +204,17 @@ class Outbox:
         return row
 
     def _note_end(self, chat: tuple[str, str], number: int) -> None:
-        """Note that the chat has no message after that number, so that the next poll waits without a look."""
-        if len(self._ends) >= _MAX_ENDS:
-            self._ends.clear()
-        self._ends[chat] = number
+        """Record the chat's last message, so that the next poll waits without reading."""
+        if len(self._last_numbers) >= _MAX_CACHED_CHATS:
+            self._last_numbers.clear()
+        self._last_numbers[chat] = number
 
     def _reader(self, channel: str, chat: str) -> asyncio.Event:
         """The event of the next message to a chat."""
-        bell = self._readers.get((channel, chat))
-        if bell is None:
-            bell = self._readers[channel, chat] = asyncio.Event()
-        return bell
+        reader = self._readers.get((channel, chat))
+        if reader is None:
+            reader = self._readers[channel, chat] = asyncio.Event()
+        return reader
 
 
 async def _no_preview(_: OutboundMessage) -> None:

@@ -1,4 +1,4 @@
-"""Previews: replies that a chat sees while they are written. A preview isn't a delivery; only its id is recorded."""
+"""Previews show replies while they are written. They aren't guaranteed; only their ids are stored."""
 
 import asyncio
 import logging
@@ -17,12 +17,12 @@ from denizen.worlds.chat.events.relay import TurnEvent
 from denizen.worlds.chat.ledger import ledger, outbound, questions
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions
 
-MARK = " …"
-"""The end of a preview's text, so that it isn't read as a reply."""
-_SETTLE_S = 10.0
-"""Seconds for which a delivery waits for a preview that is on its way."""
-_CHECK_S = 60.0
-"""Seconds without a change after which a preview looks whether its turn still runs."""
+PREVIEW_SUFFIX = " …"
+"""Appended to a preview's text, to show that it isn't complete."""
+_SETTLE_TIMEOUT_S = 10.0
+"""How many seconds a delivery waits for a preview that is being sent."""
+_CHECK_INTERVAL_S = 60.0
+"""Seconds without a change after which a preview checks whether its turn still runs."""
 _log = logging.getLogger(__name__)
 
 
@@ -52,10 +52,10 @@ class _Preview:
 
 
 class Previews:
-    """Shows the replies of turns, here and in workers, in the channels that can show them.
+    """Shows the replies of turns, in this process and in workers, on channels that support previews.
 
-    A delivery takes over the preview of the message that it answers. A turn whose reply wouldn't be sent, because the
-    `message` tool sent one, shows nothing after that; if a crash makes it, its reply is sent and replaces the preview.
+    A delivery replaces the preview of the message that it answers. After the `message` tool has sent the reply, a turn
+    shows no more previews; if a crash makes it show one all the same, its final text is sent and replaces the preview.
     """
 
     def __init__(self, outbox: Outbox, listeners: Listeners, clock: Clock) -> None:
@@ -71,7 +71,7 @@ class Previews:
             listeners.of_turns.append(self._hear)
 
     def is_live(self, channel: str) -> bool:
-        """Whether replies to that channel are shown while they are written."""
+        """Whether the channel shows previews."""
         found = self._channels.get(channel)
         return found is not None and found.limits.live != "none"
 
@@ -83,7 +83,7 @@ class Previews:
             await asyncio.Event().wait()
 
     async def settle(self, message: OutboundMessage) -> None:
-        """Show no more previews of this message's reply, and wait for one that is on its way."""
+        """End the previews of this message's reply, and wait for one that is being sent."""
         key = message.session_key, message.in_reply_to
         preview = self._previews.get(key)
         if preview is None or (preview.message and preview.message.chat != message.chat):
@@ -91,12 +91,12 @@ class Previews:
         preview.is_over = True
         preview.changed.set()
         if questions.CALL in message.metadata or message.id == outbound.reply_id(message.in_reply_to):
-            del self._previews[key]  # the turn is over, or goes on after the answer with a new preview
+            del self._previews[key]  # the turn is over, or will continue with a new preview
         try:
-            async with asyncio.timeout(_SETTLE_S), preview.showing:
+            async with asyncio.timeout(_SETTLE_TIMEOUT_S), preview.showing:
                 pass
         except TimeoutError:
-            _log.debug("A preview for %s:%s is still on its way", message.channel, message.chat)
+            _log.debug("A preview for %s:%s is still being sent", message.channel, message.chat)
 
     def _hear(self, event: TurnEvent) -> None:
         key = event.session_key, event.message_id
@@ -118,10 +118,10 @@ class Previews:
                     if not self._is_shown(preview.message):
                         return
                 channel = self._channels[preview.message.channel]
-                while await _has_changed(preview):
+                while await _wait_for_change(preview):
                     if self._previews.get(preview.key) is not preview:
                         return
-                    text = _beginning(preview.text, channel)
+                    text = _fitting_beginning(preview.text, channel)
                     if text and text != shown and not preview.is_over:
                         await self._show(preview, preview.message, text)
                         shown = text
@@ -131,7 +131,7 @@ class Previews:
                 del self._previews[preview.key]
 
     def _is_shown(self, message: InboundMessage) -> bool:
-        """Whether a message's reply is shown: it goes to a channel that can, and to the person who wrote."""
+        """Whether a message gets previews: a person wrote it, its reply is sent, and its channel supports them."""
         sends = ReplyOptions.of(message).send_response and ledger.ORIGIN not in message.metadata
         return sends and self.is_live(message.channel)
 
@@ -141,12 +141,12 @@ class Previews:
             if preview.is_over:
                 return
             try:
-                draft = await channel.show(message.chat, preview.draft, text + MARK)
+                draft = await channel.show(message.chat, preview.draft, text + PREVIEW_SUFFIX)
             except RateLimited as error:
                 preview.is_over = True
                 _log.debug("No more previews of this reply to %s:%s. %s", message.channel, message.chat, error)
                 return
-            except Exception as error:  # noqa: BLE001 (the boundary to a channel: a preview may be lost)
+            except Exception as error:  # noqa: BLE001 (the boundary to a channel: previews may be lost)
                 _log.debug("A preview for %s:%s is lost: %r", message.channel, message.chat, error)
                 return
             if draft != preview.draft and channel.limits.live in {"edit", "stream"}:
@@ -156,18 +156,18 @@ class Previews:
             preview.draft = draft
 
 
-async def _has_changed(preview: _Preview) -> bool:
-    """Wait for a change; False if there is none for a while."""
+async def _wait_for_change(preview: _Preview) -> bool:
+    """Wait for a change; False after `_CHECK_INTERVAL_S` without one."""
     try:
-        await asyncio.wait_for(preview.changed.wait(), _CHECK_S)
+        await asyncio.wait_for(preview.changed.wait(), _CHECK_INTERVAL_S)
     except TimeoutError:
         return False
     preview.changed.clear()
     return True
 
 
-def _beginning(text: str, channel: Channel) -> str:
-    """As much of the text as a preview in that channel can hold."""
+def _fitting_beginning(text: str, channel: Channel) -> str:
+    """As much of the text as fits into a preview."""
     limits = channel.limits
-    room = replace(limits, length=max(limits.length - limits.measure(MARK), 1)) if limits.length else limits
+    room = replace(limits, length=max(limits.length - limits.measure(PREVIEW_SUFFIX), 1)) if limits.length else limits
     return next(split_text(text, room), "").rstrip()

@@ -1,4 +1,4 @@
-"""Splits a message into parts that a channel takes: between lines or words, without breaking code fences."""
+"""Splits a message into parts that fit a channel: between lines or words, keeping code fences intact."""
 
 import re
 import unicodedata
@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from denizen.ports import ChannelLimits, OutboundMessage
 
 _GAP = re.compile(r"\A(?:(?: *\n)+| +)")
-"""Between two pieces: the end of a line and blank lines, without the next line's indentation; or spaces."""
+"""The text dropped at a cut: line ends and blank lines, but not the next line's indentation; or spaces."""
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<marks>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 _ZERO_WIDTH_JOINER = "\u200d"
 
 
 class _Fence(NamedTuple):
-    """A code fence that is open: where its line begins, the line, and the line that closes it."""
+    """An open code fence: the position of its line, the line, and the line that closes it."""
 
     start: int
     line: str
@@ -25,9 +25,9 @@ class _Fence(NamedTuple):
 
 
 def split_message(message: OutboundMessage, limits: ChannelLimits) -> list[OutboundMessage]:
-    """The message in parts of at most `limits.length`, each with its own id.
+    """Split a message into parts of at most `limits.length`, each with its own id.
 
-    The first one replaces the preview; the last one has the media and the choices.
+    The first part replaces the preview; the last one has the media and the choices.
     """
     pieces = [*split_text(message.content, limits)] or [""]
     if len(pieces) == 1:
@@ -42,18 +42,18 @@ def split_message(message: OutboundMessage, limits: ChannelLimits) -> list[Outbo
 
 
 def split_text(text: str, limits: ChannelLimits) -> Iterator[str]:
-    """The text in pieces of at most `limits.length`, cut between lines or words if possible, never in a character.
+    """Split a text into pieces of at most `limits.length`: between lines or words if possible, never in a character.
 
-    A code fence that is cut is closed, and opened again in the next piece.
+    A code fence that spans a cut is closed, and reopened in the next piece.
     """
     while limits.length and limits.measure(text) > limits.length:
-        cut = _cut(text, limits, limits.length)
+        cut = _find_cut(text, limits, limits.length)
         fence = _open_fence(text[:cut], limits)
         if fence:
-            cut = _cut(text, limits, limits.length - limits.measure(f"\n{fence.end}"), after=len(fence.line) + 1)
+            cut = _find_cut(text, limits, limits.length - limits.measure(f"\n{fence.end}"), after=len(fence.line) + 1)
             fence = _open_fence(text[:cut], limits)
         if fence and fence.start and not text[fence.start + len(fence.line) : cut].strip():
-            cut, fence = fence.start, None  # nothing of the code fits: it begins with the next piece
+            cut, fence = fence.start, None  # no code fits: the fence moves to the next piece
         if fence is None:
             yield text[:cut].removesuffix("\n")
             text = _GAP.sub("", text[cut:])
@@ -66,8 +66,8 @@ def split_text(text: str, limits: ChannelLimits) -> Iterator[str]:
         yield text
 
 
-def _cut(text: str, limits: ChannelLimits, room: int, after: int = 0) -> int:
-    """Where to cut, so that the first piece has at most `room`, and more than `after` characters if possible."""
+def _find_cut(text: str, limits: ChannelLimits, room: int, after: int = 0) -> int:
+    """The position to cut at. The first piece measures at most `room`, and has over `after` characters if possible."""
     fits = bisect_right(range(min(len(text), room) + 1), room, key=lambda count: limits.measure(text[:count])) - 1
     least = max(fits // 2, after)
     for gap in ("\n", " "):
@@ -80,7 +80,7 @@ def _cut(text: str, limits: ChannelLimits, room: int, after: int = 0) -> int:
 
 
 def _open_fence(text: str, limits: ChannelLimits) -> _Fence | None:
-    """The code fence that is open at the end of the text; none if its line takes much of a piece."""
+    """The code fence that is open at the end of the text; None also if its line is too long to repeat."""
     fence: _Fence | None = None
     for match in _FENCE.finditer(text):
         if fence is None:
@@ -96,7 +96,7 @@ def _closes(line: str, fence: _Fence) -> bool:
 
 
 def _is_boundary(text: str, place: int) -> bool:
-    """Whether one character, as a reader sees it, ends there and another begins."""
+    """Whether a cut at this place keeps visible characters intact."""
     if not 0 < place < len(text):
         return True
     before, after = text[place - 1], text[place]

@@ -16,7 +16,7 @@ OnEvent = Callable[[str, RunEvent], None]
 
 
 class Listeners:
-    """The listeners of turns; those `of_all` get all events, and those `of_turns` also learn whose they are.
+    """The listeners of turns; those in `of_all` get all events, and those in `of_turns` get them with their turn.
 
     Turns of messages from a channel that `is_live` are streamed. A gateway also gets the events of workers' turns, by
     the `side` channel, if there may be workers.

@@ -1,4 +1,4 @@
-"""Who may speak: the senders who were paired, and those who wait for it."""
+"""Routes for pairings: list, approve and revoke senders."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ import msgspec
 from aiohttp import web
 
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
-from denizen.worlds.chat.turns.sender_access import not_open, not_paired
+from denizen.worlds.chat.turns.sender_access import no_open_code_error, not_paired_error
 
 
 class PairingRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a request: `approve` with a code, or `revoke` with who (`channel:sender`)."""
+    """The body of a request: `approve` a `code`, or `revoke` a sender (`who`, as `channel:sender`)."""
 
     type: Literal["approve", "revoke"]
     code: str = ""
@@ -23,20 +23,20 @@ class PairingRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def get_pairings(request: web.Request) -> web.Response:
-    """The senders who may speak, and those whose code is open: their `approved_at` is 0."""
+    """List paired senders, and those with an open code (`approved_at` is 0)."""
     found = await request.app[GATEWAY].access.pairings()
     return web.json_response({"pairings": msgspec.to_builtins(found)})
 
 
 async def post_pairing(request: web.Request) -> web.Response:
-    """Let the sender with a code speak, and greet them; or forget a sender."""
+    """Approve a sender's code, which greets them, or revoke a pairing."""
     access, asked = request.app[GATEWAY].access, await read_body(request, PairingRequest)
     if asked.type == "revoke":
         if not await access.revoke(asked.who):
-            raise Refused(404, not_paired(asked.who))
+            raise Refused(404, not_paired_error(asked.who))
         return web.json_response({"revoked": asked.who})
     if (paired := await access.approve(asked.code)) is None:
-        raise Refused(404, not_open(asked.code))
+        raise Refused(404, no_open_code_error(asked.code))
     return web.json_response({"approved": msgspec.to_builtins(paired)})
 
 

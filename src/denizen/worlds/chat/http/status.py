@@ -32,7 +32,7 @@ HELP = {
 
 
 class UnconfirmedMessage(msgspec.Struct, frozen=True):
-    """A message that may have been sent: its channel can't find out."""
+    """A message that may have been sent; its channel can't tell."""
 
     channel: str
     chat: str

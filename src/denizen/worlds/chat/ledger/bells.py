@@ -42,8 +42,8 @@ _RETRY_S = 1.0
 """Seconds between attempts to reach the server."""
 _LOCKED_RETRY = BackOff(0.02, 0.02, jitter=1.0)
 """The delay before a session is claimed again whose row another transaction has locked."""
-_OTHERS_WAIT = BackOff(0.5, 0.5, jitter=1.0)
-"""The delay before a worker looks for bells that another one should hear first, and for all that ring meanwhile."""
+_FALLBACK_DELAY = BackOff(0.5, 0.5, jitter=1.0)
+"""The delay before a worker looks for bells that another worker handles first."""
 _DAY_S = 86_400.0
 _MAX_RUNG_AGAIN = 20
 """Sessions that one check rings for again, in case their bells were lost."""
@@ -131,8 +131,8 @@ class JobClaimer:
         finally:
             self.jobs.discard(job)
 
-    def hears_first(self, notification: str) -> bool:
-        """Whether this worker is the first to look for the job that was added, or isn't sure of it."""
+    def is_first_for(self, notification: str) -> bool:
+        """Whether this worker should look for the new job first, or doesn't know who should."""
         if self.registered_as not in self.workers:
             return True
         job = json.loads(notification).get("job_id", 0)
@@ -252,7 +252,7 @@ async def _look_after(
     while True:
         await asyncio.sleep(timing.stalled / 2)
         try:
-            found = await database.read(partial(_look, stalled=timing.stalled))
+            found = await database.read(partial(_find_waiting, stalled=timing.stalled))
             claimer.workers = sorted(number for number, key in found if not key)
             waiting, waited_before = waited_before.intersection(found), {*found}
             if time.monotonic() - max(began, connector.failed_at) < timing.stalled:
@@ -290,9 +290,9 @@ async def _replace(app: App, claimer: JobClaimer, job: Job) -> None:
     await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=True)
 
 
-def _look(db: ledger.LedgerConnection, stalled: float) -> list[tuple[int, str]]:
-    """The messages that have waited longest for a worker, with their sessions, and the workers that are alive."""
-    rows = db.execute(  # one statement, as idle processes send it, too
+def _find_waiting(db: ledger.LedgerConnection, stalled: float) -> list[tuple[int, str]]:
+    """The messages that have waited longest for a worker, with their session keys, and the ids of live workers."""
+    rows = db.execute(  # one statement, because idle processes also send it
         "(SELECT seq, session_key FROM inbox WHERE state IN ('ready', 'parked') "
         "AND due <= extract(epoch FROM now()) ORDER BY due, seq LIMIT ?) UNION ALL "
         "(SELECT id, '' FROM procrastinate_workers WHERE last_heartbeat > now() - make_interval(secs => ?))",
@@ -406,9 +406,9 @@ class _Connector(BaseConnector):
             own.discard(channel_of("outbox"))
         is_waiting = False
 
-        async def after_others(channel: str, said: str) -> None:
+        async def look_later(channel: str, said: str) -> None:
             nonlocal is_waiting
-            await asyncio.sleep(_OTHERS_WAIT.after(1))
+            await asyncio.sleep(_FALLBACK_DELAY.after(1))
             is_waiting = False
             await on_notification(channel=channel, payload=said)
 
@@ -416,11 +416,11 @@ class _Connector(BaseConnector):
             nonlocal is_waiting
             if channel in own:
                 self._database.hear(said)
-            elif self.claimer.hears_first(said):
+            elif self.claimer.is_first_for(said):
                 await on_notification(channel=channel, payload=said)
             elif not is_waiting:
                 is_waiting = True
-                tasks.create_task(after_others(channel, said))
+                tasks.create_task(look_later(channel, said))
 
         async with asyncio.TaskGroup() as tasks:
             await self._direct.listen({*channels, *own}, hear, lambda: self._database.hear(""))

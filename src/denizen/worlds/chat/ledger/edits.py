@@ -12,9 +12,10 @@ _QUOTED_CHARS = 80
 
 
 def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "queue") -> Accepted:
-    """Accept a message as `ledger.put` does. An edit of one that still waits replaces its text, and is itself over.
+    """Accept a message like `ledger.put`. An edit of a waiting message only replaces its text.
 
-    If its turn has begun, the edit is a message that quotes it. An edit that changes no text isn't accepted.
+    If that message's turn has begun, the edit becomes a new message that quotes it. An edit that doesn't change the
+    text isn't accepted.
     """
     if message.edit_of:
         key = ledger.accepted_key(db, message.channel, message.edit_of)
@@ -26,18 +27,18 @@ def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "qu
 
 
 def _correct(db: LedgerConnection, edit: InboundMessage) -> InboundMessage | None:
-    """Give the original its new text. The message to accept instead of the edit; None: there is none."""
+    """Update the original's text, and return the message to accept instead of the edit, if any."""
     seq, text = db.execute(
         "SELECT seq, message FROM inbox WHERE channel = ? AND id = ?", [edit.channel, edit.edit_of]
     ).fetchone()
     original = msgspec.json.decode(text, type=InboundMessage)
     if original.sender != edit.sender or split_command(original.content)[0]:
         return edit
-    if original.content == edit.content:  # the service added a preview of a link, or brings the edit again
+    if original.content == edit.content:  # the service added a link preview, or delivers the edit again
         return None
     new = msgspec.structs.replace(original, content=edit.content, media=edit.media or original.media)
     db.execute("UPDATE inbox SET message = ? WHERE seq = ?", [ledger.to_json(new), seq])
-    waits = db.execute(  # one with a control may have been read by the running turn
+    waits = db.execute(  # the running turn may have read one with a control
         "SELECT 1 FROM inbox WHERE seq = ? AND state IN ('ready', 'waiting') AND attempt = 0 "
         "AND NOT EXISTS (SELECT 1 FROM controls WHERE controls.message = inbox.seq)",
         [seq],

@@ -67,9 +67,9 @@ CREATE TABLE pairings (
 that are over are `done` or `failed`. A head is `followed` once there are messages or controls after it. `due` is the
 earliest time at which a `ready` or `parked` one may run, in seconds since the epoch. A control's `message` is the row
 of the inbox that it was made from. `preview` is the native id of the reply's preview. In the outbox, `seq` rises in
-each chat; `parts` were sent, the last one as `native_id`; a message that its channel takes later waits `waits_since`.
-`over_since` is when a clean-up first found that a row is over. A job of `cron` without `due` is disabled. A
-row of `pairings` is a sender who asked to speak, and may since `approved_at` (0: not yet).
+each chat; `parts` were sent, the last one as `native_id`; `waits_since` is set while the channel wants the message
+later. `over_since` is when a clean-up first found that a row is over. A job of `cron` without `due` is disabled. A row
+of `pairings` is a sender who got a code, approved at `approved_at` (0: not yet).
 """
 
 Accepted = Literal["", "ready", "waiting"]
@@ -273,7 +273,7 @@ def parked(db: LedgerConnection, session_key: str) -> InboundMessage | None:
 
 
 def running(db: LedgerConnection, session_key: str, message_id: str) -> tuple[InboundMessage, str] | None:
-    """The message of that id and the native id of its reply's preview, if its turn runs."""
+    """A message whose turn is running, and the native id of its reply's preview; None if it isn't."""
     row = db.execute(
         "SELECT message, preview FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked') "
         "AND state = 'running' AND id = ?",
@@ -320,8 +320,8 @@ def latest(db: LedgerConnection, session_key: str) -> InboundMessage | None:
     return _inbound(row[0]) if row else None
 
 
-def brought(db: LedgerConnection, channel: str, most: int) -> list[InboundMessage]:
-    """The channel's latest messages that were accepted."""
+def recent_messages(db: LedgerConnection, channel: str, most: int) -> list[InboundMessage]:
+    """The latest messages accepted from a channel."""
     rows = db.execute("SELECT message FROM inbox WHERE channel = ? ORDER BY seq DESC LIMIT ?", [channel, most])
     return [_inbound(text) for (text,) in rows.fetchall()]
 

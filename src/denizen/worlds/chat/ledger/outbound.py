@@ -37,8 +37,8 @@ ALSO = "also_in_reply_to"
 class OutboxRow(NamedTuple):
     """A row of the outbox.
 
-    `parts` of the message were sent, the last one as `native_id`; the `reason` is why it failed, or why one of them may
-    not have been sent. Its channel takes it later, and it `waits_since` (seconds since the epoch; 0: it doesn't wait).
+    `parts` of the message were sent, the last one as `native_id`. `reason` says why it failed, or why a part may not
+    have been sent. `waits_since` is when its channel first wanted it later (seconds since the epoch; 0: never).
     """
 
     seq: int
@@ -53,8 +53,8 @@ class OutboxRow(NamedTuple):
 def add_outbound(db: LedgerConnection, message: OutboundMessage, state: OutboxState | None = None) -> None:
     """Add a message after the earlier ones of its chat, unless there is one with its id.
 
-    By default its state is `pending`; `sent` on a `POLLED` channel, and `kept` if it isn't for sending and replaces
-    no preview.
+    Its default state is `pending`; on a `POLLED` channel `sent`; if it isn't for sending and replaces no preview,
+    `kept`.
 
     A message with an `ORIGIN` is also written into the chat's session, ahead of the person's answer.
     """
@@ -152,7 +152,7 @@ def unsent(db: LedgerConnection) -> list[OutboxRow]:
 
 
 def unconfirmed(db: LedgerConnection, most: int) -> list[OutboxRow]:
-    """The first messages whose delivery stays unknown."""
+    """The first messages whose delivery is still unknown."""
     rows = db.execute(
         "SELECT seq, message, state, reason FROM outbox WHERE state = 'unknown' ORDER BY channel, chat, seq LIMIT ?",
         [most],
@@ -161,7 +161,7 @@ def unconfirmed(db: LedgerConnection, most: int) -> list[OutboxRow]:
 
 
 def begin_sending(db: LedgerConnection, row: OutboxRow) -> OutboxRow:
-    """Record that a message is being sent. It takes over the preview of the message that it answers."""
+    """Record that a message is being sent. It replaces the preview of the message that it answers."""
     message = row.message
     if native_id := _preview(db, message):
         db.execute("UPDATE inbox SET preview = '' WHERE channel = ? AND id = ?", [message.channel, message.in_reply_to])
@@ -174,7 +174,7 @@ def begin_sending(db: LedgerConnection, row: OutboxRow) -> OutboxRow:
 
 
 def keep_preview(db: LedgerConnection, message: InboundMessage, native_id: str) -> bool:
-    """Record the preview of the reply to a message. True: the reply wasn't to be sent, and is sent to replace it."""
+    """Record the preview of a message's reply. True if a kept reply will now be sent, to replace the preview."""
     db.execute("UPDATE inbox SET preview = ? WHERE channel = ? AND id = ?", [native_id, message.channel, message.id])
     sent = db.execute(
         "UPDATE outbox SET state = 'pending' WHERE channel = ? AND id = ? AND state = 'kept' RETURNING 1",
@@ -193,7 +193,7 @@ def _preview(db: LedgerConnection, message: OutboundMessage) -> str:
 
 
 def save_progress(db: LedgerConnection, row: OutboxRow) -> None:
-    """Record a message's state, and how much of it was sent."""
+    """Store a message's state and progress."""
     db.execute(
         "UPDATE outbox SET state = ?, reason = ?, parts = ?, native_id = ?, waits_since = ? "
         "WHERE channel = ? AND id = ?",

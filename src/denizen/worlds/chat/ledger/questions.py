@@ -62,7 +62,7 @@ class Reading(NamedTuple):
 
 
 def with_word(db: LedgerConnection, question: OutboundMessage) -> OutboundMessage:
-    """The question with how to answer it, by a button or by a word that its chat wasn't shown for a day."""
+    """The question with instructions and buttons. Its word hasn't been used in the chat for a day."""
     now, used = question.metadata[ASKED_AT], dict[str, float]()
     for _, each, _ in _asked(db, question.channel, question.chat):
         used[each.metadata.get(WORD, "")] = each.metadata.get(ASKED_AT, 0.0)
@@ -79,7 +79,7 @@ def with_word(db: LedgerConnection, question: OutboundMessage) -> OutboundMessag
 def open_questions(
     db: LedgerConnection, channel: str = "", chat: str = "", seen: float = float("inf")
 ) -> list[OpenQuestion]:
-    """The questions that sessions are parked with, to one chat or all; those up to number `seen` may be known."""
+    """The open questions of parked sessions, in one chat or in all; those up to number `seen` count as seen."""
     waiting = db.execute(  # with both conditions SQLite uses its index
         "SELECT session_key, id FROM inbox WHERE state IN ('ready', 'parked') AND state = 'parked'"
     ).fetchall()
@@ -109,7 +109,7 @@ def may_be_answer(text: str) -> bool:
 
 
 def word_in(text: str) -> str:
-    """The word of the question that a message answers; empty if it names none."""
+    """The question's word in an answer; empty if the message has none."""
     match = _YES.fullmatch(text.strip()) or _COMMAND.fullmatch(text.strip())
     return (match["word"] or "").lower() if match else ""
 
@@ -117,7 +117,7 @@ def word_in(text: str) -> str:
 def read_answer(db: LedgerConnection, message: InboundMessage, may_answer: MayAnswer) -> Reading | None:
     """The meaning of a message to its chat's questions; None: it isn't an answer.
 
-    If no question of the chat has its word, it means one of another chat that its sender may answer.
+    If no question in the chat has its word, it answers one in another chat that the sender may answer.
     """
     found = open_questions(db, message.channel, message.chat, message.metadata.get(SEEN, float("inf")))
     if (word := word_in(message.content)) and word not in (each.word for each in found):
@@ -157,7 +157,7 @@ def waiting_text(db: LedgerConnection, message: InboundMessage, may_answer: MayA
         return "", ""
     key = message.session_key
     here = [each for each in open_questions(db, message.channel, message.chat) if each.message.session_key == key]
-    if not here and SessionKey.parse(key).kind == "direct":  # a group isn't shown what the owner is asked elsewhere
+    if not here and SessionKey.parse(key).kind == "direct":  # groups don't see questions from the owner's other chats
         here = [each for each in open_questions(db) if each.message.session_key == key and may_answer(each.message)]
     if not here:
         words = "Your message waits: the owner must answer an earlier question of this chat first."
@@ -166,7 +166,7 @@ def waiting_text(db: LedgerConnection, message: InboundMessage, may_answer: MayA
 
 
 def _asked(db: LedgerConnection, channel: str, chat: str) -> list[tuple[int, OutboundMessage, str]]:
-    """The questions that went to a chat, or to any (an empty channel), in order: number, message and state."""
+    """The questions sent to a chat, or to any (empty channel), in order: number, message and state."""
     place, chats = ("channel = ? AND chat = ? AND ", [channel, bounded(chat, MAX_ID_CHARS)]) if channel else ("", [])
     rows = db.execute(
         f"SELECT seq, message, state FROM outbox WHERE {place}message LIKE ? ORDER BY seq",  # noqa: S608 (ours)

@@ -45,7 +45,7 @@ COMMANDS = {
     "stop": ChatCommand("/stop [all]", "end the turn; with all, subagents in the background, too"),
     "approve": ChatCommand("/approve [WORD]", "allow what the agent asks about"),
     "deny": ChatCommand("/deny [WORD] [why]", "refuse it"),
-    "pair": ChatCommand("/pair [CODE]", "let a sender speak; without a code, list who waits **"),
+    "pair": ChatCommand("/pair [CODE]", "approve a sender; without a code, list the waiting ones **"),
 }
 OWNERS_IN_GROUPS = frozenset({"model", "compact", "undo"})
 """Commands that only the owner may use in groups."""
@@ -55,7 +55,7 @@ QUEUED = "denizen.command"
 """The key in the metadata of a command that waits for its turn."""
 _MORE = """
 * in groups only for the owner
-** only for the owner
+** owners only
 /SERVER:PROMPT words  send a prompt of an MCP server, filled in with the words
 //word                send /word to the agent"""
 

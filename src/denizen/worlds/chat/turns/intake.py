@@ -53,7 +53,7 @@ class Intake:
         self._people = access.people
 
     async def accept(self, message: InboundMessage) -> bool:
-        """Accept a message; False: it was accepted before, or its sender may not speak here.
+        """Accept a message; False if it was accepted before, or its sender isn't allowed.
 
         Commands that need no turn overtake all messages.
         """

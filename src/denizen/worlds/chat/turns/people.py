@@ -1,4 +1,4 @@
-"""Who wrote a message: an owner, and a person with several channels."""
+"""Identifies the sender of a message: an owner, or a person on several channels."""
 
 from dataclasses import replace
 
@@ -12,11 +12,11 @@ from denizen.worlds.chat.ledger import outbound
 from denizen.worlds.chat.settings import GatewaySettings
 
 _CHANNEL = "people"
-"""The channel in the key of a session that all of a person's direct chats share."""
+"""The channel in the session key that a person's direct chats share."""
 
 
 class People:
-    """The owners and the persons of a configuration."""
+    """The configured owners and people."""
 
     def __init__(self, config: Config) -> None:
         self._owners = frozenset(config.section("gateway", GatewaySettings).owners)
@@ -25,27 +25,27 @@ class People:
         self._by_id = {f"{channel}:{sender}": each for each in persons for channel, sender in each.ids.items()}
 
     def is_owner(self, message: InboundMessage) -> bool:
-        """Whether an owner wrote it, or somebody who has the token."""
+        """Whether an owner wrote it, or a client with the token."""
         person = self._by_id.get(sender_of(message))
         senders = {f"{message.channel}:{message.chat}", sender_of(message)}
         return message.channel in outbound.POLLED or bool(person and person.is_owner) or bool(self._owners & senders)
 
     def may_hear_heartbeats(self, message: InboundMessage) -> bool:
-        """Whether the heartbeat may report to its chat: an owner's, or any but groups if no owner is named."""
+        """Whether the heartbeat may report to this chat: a direct chat, and an owner's if there are owners."""
         return not message.is_group and (self.is_owner(message) or not self._has_owner)
 
     def may_speak(self, message: InboundMessage) -> bool:
-        """Whether the configuration names its sender as a person or an owner; for an owner's direct chat, the chat."""
+        """Whether the sender is a configured person or owner, or the message is from an owner's direct chat."""
         known = {sender_of(message)} if message.is_group else {sender_of(message), f"{message.channel}:{message.chat}"}
         return sender_of(message) in self._by_id or bool(self._owners & known)
 
     def identity(self, sender: str) -> str:
-        """The same text for all senders (`channel:sender`) of one person."""
+        """A string that identifies a sender (`channel:sender`), the same on all of a person's channels."""
         person = self._by_id.get(sender)
         return f"person {person.name}" if person else sender
 
     def in_own_session(self, message: InboundMessage) -> InboundMessage:
-        """The message, in the session of its person if their direct chats share one. Threads keep their own."""
+        """The message, moved to its person's shared session if they have one. Threads keep their own sessions."""
         person = self._by_id.get(sender_of(message))
         if person is None or person.session != "one" or message.is_group or message.thread:
             return message
@@ -54,5 +54,5 @@ class People:
 
 
 def sender_of(message: InboundMessage) -> str:
-    """The sender's name in settings: `channel:sender`."""
+    """The sender as written in settings: `channel:sender`."""
     return f"{message.channel}:{message.sender}"

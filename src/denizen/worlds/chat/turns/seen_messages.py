@@ -1,4 +1,4 @@
-"""Recognises messages that a service brings again with new ids."""
+"""Recognises messages that a service delivers again with new ids."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 from denizen.ports import InboundMessage
 from denizen.worlds.commands import without_escape
 
-SAME_TIME = timedelta(seconds=2)
-"""Two deliveries of a message may have times that differ by this: some services round them, or stamp only replays."""
-MAX_COMPARED = 1000
-"""The latest messages of a channel, with which a replay is compared."""
+TIME_TOLERANCE = timedelta(seconds=2)
+"""How much the times of two deliveries of a message may differ: some services round them, or stamp only replays."""
+MAX_COMPARED_MESSAGES = 1000
+"""How many of a channel's latest messages are compared."""
 
 
 class SeenMessages:
-    """The messages that a channel brought before it connected again.
+    """The messages that a channel delivered before it reconnected.
 
-    One that isn't later than the last of them, and equals one in chat, sender, text and time, is a replay: as many
-    copies as there were, and no more.
+    A message is a replay if it isn't newer than the last of them and matches one in chat, sender, text and time. Each
+    of them matches only one replay.
     """
 
     def __init__(self, messages: Iterable[InboundMessage]) -> None:
@@ -28,14 +28,14 @@ class SeenMessages:
                 self._times[_key(each)].append(each.sent_at)
                 self._last = max(each.sent_at, self._last or each.sent_at)
 
-    def take(self, message: InboundMessage) -> bool:
-        """Whether the message is a replay; it then counts as brought again."""
+    def take_replay(self, message: InboundMessage) -> bool:
+        """Whether the message is a replay. If so, the message that it matches is removed."""
         sent_at = message.sent_at
         if sent_at is None or self._last is None or sent_at > self._last:
             return False
         times = self._times.get(_key(message), [])
         nearest = min(times, key=lambda time: abs(time - sent_at), default=None)
-        if nearest is None or abs(nearest - sent_at) > SAME_TIME:
+        if nearest is None or abs(nearest - sent_at) > TIME_TOLERANCE:
             return False
         times.remove(nearest)
         return True

@@ -1,4 +1,4 @@
-"""Limits of what one sender, and one group, may spend on a day."""
+"""Daily spending limits for senders and groups."""
 
 import dataclasses
 import threading
@@ -22,18 +22,18 @@ T = TypeVar("T")
 
 
 class SpendingCap(NamedTuple):
-    """A limit in US dollars, the name of the sum that it limits, and the setting."""
+    """A limit in US dollars, the name of the sum that it limits, its subject in words, and its setting."""
 
     sum: str
     limit: float
-    whose: str
+    subject: str
     setting: str
 
 
 class SpendingCaps:
-    """Counts what turns cost by sender and by group, in the sums that all processes share.
+    """Counts the cost of turns per sender and group, in sums that all processes share.
 
-    Owners, `POLLED` channels, cron jobs and the heartbeat have no cap. As with a budget, calls in flight can exceed it.
+    Owners, `POLLED` channels, cron jobs and the heartbeat have no caps. As with budgets, calls in flight can exceed it.
     """
 
     def __init__(self, settings: GatewaySettings, people: People, sums: Sums, clock: Clock) -> None:
@@ -44,29 +44,32 @@ class SpendingCaps:
         self._one_at_a_time = threading.Lock()
 
     async def refusal(self, message: InboundMessage) -> OutboundMessage | None:
-        """The reply to a message whose turn may not begin: one a day for each sum, which has its id; None: it may."""
+        """The reply if a cap forbids a turn for the message; None if the turn may start.
+
+        Its id depends only on the sum and the chat, so each chat gets it once a day.
+        """
         for cap in self._caps(message):
-            if why := await self.reached([cap]):
-                reply = outbound.reply_to(message, f"{why} I answer again tomorrow (UTC).")
+            if why := await self.reached_cap([cap]):
+                reply = outbound.reply_to(message, f"{why} I can answer again tomorrow (UTC).")
                 return replace(reply, id=f"spent:{cap.sum}:{message.chat}")
         return None
 
-    def applied(self, record: AgentRecord, message: InboundMessage) -> AgentRecord:
-        """The agent for the message's turn, whose calls count against the caps."""
+    def with_caps(self, record: AgentRecord, message: InboundMessage) -> AgentRecord:
+        """The agent for the message's turn, with a budget that counts calls against the caps."""
         caps = self._caps(message)
         return dataclasses.replace(record, budget=_CappedBudget(record.budget, self, caps)) if caps else record
 
-    async def reached(self, caps: Sequence[SpendingCap]) -> str:
-        """The cap that is reached, in words; empty: none is. Raises DenizenError if the sums can't be read."""
-        sums = await self._apart(partial(self._sums.read, [cap.sum for cap in caps]))
+    async def reached_cap(self, caps: Sequence[SpendingCap]) -> str:
+        """A sentence about the cap that is reached; empty if none is. Raises DenizenError if the sums can't be read."""
+        sums = await self._run_serially(partial(self._sums.read, [cap.sum for cap in caps]))
         for cap in caps:
             if (spent := sums.get(cap.sum, 0.0)) >= cap.limit:
-                return f"Today's budget of {cap.whose} is spent: ${spent:.4f} of ${cap.limit:g} ({cap.setting})."
+                return f"Today's budget of {cap.subject} is spent: ${spent:.4f} of ${cap.limit:g} ({cap.setting})."
         return ""
 
     async def add(self, caps: Sequence[SpendingCap], usd: float) -> None:
-        """Count what a call cost. Raises DenizenError if it can't be written."""
-        await self._apart(partial(self._sums.add, {cap.sum: usd for cap in caps}))
+        """Count the cost of a call. Raises DenizenError if it can't be written."""
+        await self._run_serially(partial(self._sums.add, {cap.sum: usd for cap in caps}))
 
     def _caps(self, message: InboundMessage) -> list[SpendingCap]:
         if message.channel in outbound.POLLED or ledger.ORIGIN in message.metadata or self._people.is_owner(message):
@@ -81,14 +84,14 @@ class SpendingCaps:
             caps.append(SpendingCap(name, limit, "this group", "gateway.group_day_usd"))
         return caps
 
-    async def _apart(self, work: Callable[[], T]) -> T:
-        """Do the work, one after the other; in a thread if the sums are remote."""
+    async def _run_serially(self, work: Callable[[], T]) -> T:
+        """Run the work, one call at a time; in a thread if the sums are remote."""
 
-        def alone() -> T:
+        def locked() -> T:
             with self._one_at_a_time:
                 return work()
 
-        return await run_in_thread(None, alone) if self._sums.is_remote else alone()
+        return await run_in_thread(None, locked) if self._sums.is_remote else locked()
 
 
 class _CappedBudget:
@@ -100,13 +103,13 @@ class _CappedBudget:
         self._caps = caps
 
     async def check(self, session_key: str, turn_usd: float) -> str:
-        return await self._counted.reached(self._caps) or await self._budget.check(session_key, turn_usd)
+        return await self._counted.reached_cap(self._caps) or await self._budget.check(session_key, turn_usd)
 
     async def charge(self, session_key: str, cost: float | None, model: str) -> str:
         try:
             if cost:
                 await self._counted.add(self._caps, cost)
-        except DenizenError as error:  # the answer is paid for and kept all the same
+        except DenizenError as error:  # keep the answer: it is already paid for
             return await self._budget.charge(session_key, cost, model) or str(error)
         return await self._budget.charge(session_key, cost, model)
 

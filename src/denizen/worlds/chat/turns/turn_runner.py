@@ -125,7 +125,7 @@ class TurnRunner:
     async def _run_agent(self, turn: QueuedTurn, session: Session) -> RunResult:
         """Have the agent answer the message. Raises ToolRefused for a server's prompt that isn't available."""
         message, tools = await self._transcription.transcribed(turn.message), caller.offered(turn.message)
-        record = self._caps.applied(caller.with_tools(commands.record_for(self._agent, session), tools), message)
+        record = self._caps.with_caps(caller.with_tools(commands.record_for(self._agent, session), tools), message)
         stream = self._listeners.has_listener(message)
         host = _TurnHost(turn, self._emit, stream=stream)
         if tools and turn.attempt > 1:
@@ -152,7 +152,7 @@ class TurnRunner:
         message, host = turn.message, _TurnHost(turn, self._emit, stream=False)
         record, read_only = self._agent.record, self._agent.read_only
         payer = await self._outbox.database.find(partial(ledger.latest, session_key=spawned.parent))
-        record = self._caps.applied(record, payer) if payer else record
+        record = self._caps.with_caps(record, payer) if payer else record
         result = await spawn.work(record, session, message, spawned, host, stop=host.stop, read_only=read_only)
         if result.details.get("stop_reason") == "parked" and (question := question_of(session.entries)):
             return self._parked(self._with_sight(message, session), question)

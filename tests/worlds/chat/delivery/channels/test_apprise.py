@@ -89,7 +89,7 @@ async def test_notification_that_may_be_sent_is_not_sent_again(channel: AppriseC
     assert not phone.texts
 
 
-@pytest.mark.parametrize(("chat", "reason"), [("pager", "available: phone, odd"), ("odd", "doesn't know the URL")])
+@pytest.mark.parametrize(("chat", "reason"), [("pager", "available: phone, odd"), ("odd", "doesn't support the URL")])
 async def test_wrong_target_fails(channel: AppriseChannel, chat: str, reason: str) -> None:
     sent = await channel.send(to(chat))
     assert sent.state == "failed"

@@ -1,4 +1,4 @@
-"""The Discord channel: the library as it is, and a loopback server that it takes for Discord."""
+"""Discord, with the real library and a fake server on loopback."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance, home_of
+from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance, home_of
 from tests.worlds.chat.delivery.channels.servers.discord_server import (
     ANN,
     BOT,
@@ -69,7 +69,7 @@ class DiscordEnd(FarEnd):
         await self.server.dispatch("MESSAGE_CREATE", self.last())
 
     async def echo(self) -> None:
-        """The server has done it."""
+        """The server always echoes."""
 
     async def edit(self, content: str) -> None:
         await self.server.change(self.last(), content)
@@ -122,7 +122,7 @@ class TestDiscord(KilledChannelConformance):
 
 @asynccontextmanager
 async def listening(channel: Channel, server: DiscordServer) -> AsyncGenerator[asyncio.Queue[InboundMessage]]:
-    """What the channel receives until the end of the block."""
+    """The messages that the channel receives during the block."""
     messages: asyncio.Queue[InboundMessage] = asyncio.Queue()
 
     async def accept(message: InboundMessage) -> bool:

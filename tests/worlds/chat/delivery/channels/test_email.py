@@ -18,13 +18,13 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
 from msgspec.structs import replace
-from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
+from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
 
 from denizen.errors import ConfigError
 from denizen.ports import ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
 from denizen.testing import ChannelConformance, FakeClock, FarEnd
 from denizen.worlds.chat.delivery.channels.email import KIND, EmailChannel, EmailSettings
-from denizen.worlds.chat.delivery.channels.email_message import is_authenticated, text_of, without_quotations
+from denizen.worlds.chat.delivery.channels.email_message import is_authenticated, text_of, without_quoted_text
 
 pytestmark = pytest.mark.needs("dovecot", "openssl")
 
@@ -320,7 +320,7 @@ class TestEmail(KilledChannelConformance):
         return "denizen.worlds.chat.delivery.channels.email:KIND", settings
 
 
-async def test_mail_that_was_there_before_the_first_start_is_not_answered(
+async def test_mail_from_before_the_first_start_is_not_answered(
     settings: EmailSettings, far_end: MailService, tmp_path: Path
 ) -> None:
     await far_end.write("Old")
@@ -358,7 +358,7 @@ async def test_new_mail_begins_a_thread_with_its_subject(channel: EmailChannel, 
         "mx.den.example; dkim=pass header.d=evil.example",
     ],
 )
-async def test_mail_whose_sender_is_not_proven_is_not_answered(
+async def test_mail_from_an_unverified_sender_is_not_answered(
     channel: EmailChannel, far_end: MailService, results: str
 ) -> None:
     async with suite.talking(channel, far_end) as (inbox, _):
@@ -385,8 +385,8 @@ def test_only_the_topmost_result_counts() -> None:
         ("My list:\n- one\n- two", "My list:\n- one\n- two"),
     ],
 )
-def test_quoted_lines_are_cut(text: str, own: str) -> None:
-    assert without_quotations(text).rstrip("_\n") == own
+def test_quoted_lines_are_removed(text: str, own: str) -> None:
+    assert without_quoted_text(text).rstrip("_\n") == own
 
 
 async def test_html_is_read_as_text() -> None:
@@ -407,7 +407,7 @@ async def test_refused_recipient_fails(channel: EmailChannel) -> None:
     assert (sent.state, "No such person" in sent.reason) == ("failed", True)
 
 
-async def test_check_says_whose_mailbox_it_is(settings: EmailSettings, far_end: MailService) -> None:
+async def test_check_returns_the_address(settings: EmailSettings, far_end: MailService) -> None:
     assert await KIND.check(settings) == AGENT
     await far_end.rotate_token()
     with pytest.raises(ChannelRefused, match="refuses the password"):

@@ -10,7 +10,7 @@ from ssl import SSLCertVerificationError
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
+from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers import irc
 from tests.worlds.chat.delivery.channels.servers.irc import IrcServer, Person
 

@@ -12,7 +12,7 @@ import nio
 import pytest
 from msgspec.structs import replace
 from nio.crypto import encrypt_attachment
-from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance, home_of
+from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance, home_of
 from tests.worlds.chat.delivery.channels.servers.synapse_server import FaultyProxy, MatrixUser, Synapse
 
 from denizen.errors import ConfigError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
+from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers.slack import ANN, APP_TOKEN, BEN, BOT, BOT_TOKEN, SlackServer
 
 from denizen.errors import ConfigError
@@ -186,7 +186,7 @@ class TestSlack(KilledChannelConformance):
         nobody = SlackSettings(bot_token=BOT_TOKEN, app_token=APP_TOKEN, base_url="http://127.0.0.1:9/api/")
         sent = await KIND.connect(nobody, ChannelHome("slack", tmp_path, FakeClock())).send(text("Hello"))
         assert (sent.state, sent.retry_after > 0) == ("later", True)
-        with pytest.raises(ConfigError, match="doesn't answer"):
+        with pytest.raises(ConfigError, match="doesn't respond"):
             await KIND.check(nobody)
 
     # Setting it up

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
+from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers.telegram import ANN, BEN, GROUP, TOKEN, TelegramServer
 
 from denizen.errors import ConfigError

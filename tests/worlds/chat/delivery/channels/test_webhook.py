@@ -18,7 +18,7 @@ import pytest
 from aiohttp import ClientConnectionError, ClientSession, web
 from aiohttp.test_utils import TestServer
 from msgspec.structs import replace
-from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
+from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
 
 from denizen.errors import ConfigError
 from denizen.ports import AnswerChoice, Channel, OutboundMessage
@@ -67,7 +67,7 @@ class Program(FarEnd):
         self.loses_answer = True
 
     async def post(self, message_id: str, body: bytes, **changes: str) -> int:
-        """Post a message, signed, with some headers changed; the status."""
+        """Post a signed message, with some headers changed, and return the status."""
         timestamp = str(int(self._clock.now().timestamp()))
         headers = {
             "webhook-id": message_id,
@@ -112,7 +112,7 @@ def clock() -> FakeClock:
 
 
 def free_port() -> int:
-    """A port that the system gives to no connection meanwhile: those have higher numbers."""
+    """A free port below the range that the system uses for outgoing connections."""
     while True:
         port = random.randrange(20_000, 30_000)
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -179,7 +179,7 @@ def test_signature_is_that_of_the_standard() -> None:
     ],
     ids=["wrong signature", "none", "other id", "301 s late", "no time"],
 )
-async def test_request_that_proves_nothing_is_refused(
+async def test_request_without_a_valid_signature_is_refused(
     webhook: Channel, program: Program, changes: dict[str, str]
 ) -> None:
     async with TestWebhook().talking(webhook, program) as (inbox, _):
@@ -197,7 +197,7 @@ async def test_one_of_several_signatures_is_enough(webhook: Channel, program: Pr
 
 
 @pytest.mark.parametrize("body", [b"Hello", b"{}", b'{"content": "", "chat": ""}', b'{"content": "", "chats": "x"}'])
-async def test_body_that_is_no_message_is_refused(webhook: Channel, program: Program, body: bytes) -> None:
+async def test_invalid_body_is_refused(webhook: Channel, program: Program, body: bytes) -> None:
     async with TestWebhook().talking(webhook, program) as (inbox, _):
         assert await program.post("1", body) == 400
         assert inbox.messages.empty()

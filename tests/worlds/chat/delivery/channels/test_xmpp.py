@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.worlds.chat.delivery.channels.killed import KilledChannelConformance
+from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers import xmpp
 from tests.worlds.chat.delivery.channels.servers.xmpp import Person, Relay, XmppServer
 

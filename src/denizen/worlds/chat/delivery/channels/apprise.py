@@ -1,4 +1,4 @@
-"""Apprise: notifications to phones, desktops and some hundred services; it sends only."""
+"""Apprise: sends notifications to phones, desktops and more than a hundred services."""
 
 import asyncio
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ class AppriseSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown
     """`[channels.apprise]`."""
 
     targets: dict[str, str]
-    """The URL of each target by its name, which is its chat; best as references: `{ phone = "${PHONE_URL}" }`."""
+    """URLs by target name, preferably as references: `{ phone = "${PHONE_URL}" }`. The name is the chat."""
 
 
 class AppriseChannel:
@@ -28,7 +28,7 @@ class AppriseChannel:
     limits = ChannelLimits(markup="Markdown")
 
     def __init__(self, settings: AppriseSettings, home: ChannelHome) -> None:
-        if find_spec("apprise") is None:  # imported in a thread at the first message: it takes seconds to load
+        if find_spec("apprise") is None:  # imported later, in a thread, because that takes seconds
             raise ModuleNotFoundError("No module named 'apprise'")
         self.name = home.name
         self._clock: Clock = home.clock
@@ -39,13 +39,13 @@ class AppriseChannel:
 
     async def send(self, message: OutboundMessage) -> Sent:
         if message.may_be_sent:
-            return Sent("unknown", "Apprise can't look whether a notification was sent.")
+            return Sent("unknown", "Apprise can't tell whether an earlier attempt was sent.")
         url = self._targets.get(message.chat)
         if url is None:
             known = ", ".join(self._targets) or "none"
             return Sent("failed", f"{self.name} has no target {message.chat!r}; available: {known}.")
         if message.media:
-            return Sent("failed", "Notifications take no files.")
+            return Sent("failed", "Notifications can't have files.")
         sending = asyncio.create_task(asyncio.to_thread(_notify, url, message.content))
         waiting = asyncio.create_task(wait_until(self._clock, self._clock.monotonic() + TIMEOUT_S))
         try:
@@ -57,11 +57,11 @@ class AppriseChannel:
             sending.cancel()
             waiting.cancel()
         if result is None:
-            return Sent("failed", f"Apprise doesn't know the URL of the target {message.chat}.")
+            return Sent("failed", f"Apprise doesn't support the URL of the target {message.chat}.")
         if result:
             return Sent()
         reasons = " ".join(entry.message for entry in result.logs())
-        return Sent("failed", reasons or f"The target {message.chat} didn't take the notification.")
+        return Sent("failed", reasons or f"The target {message.chat} rejected the notification.")
 
 
 def _notify(url: str, text: str) -> "AppriseResult | None":
@@ -72,7 +72,7 @@ def _notify(url: str, text: str) -> "AppriseResult | None":
 
 
 async def check(settings: AppriseSettings) -> str:
-    """The names of the targets; nothing is sent. Raises ConfigError if apprise doesn't know a URL."""
+    """Check the URLs without sending anything; return the targets' names. Raises ConfigError for an unsupported URL."""
 
     def unknown() -> list[str]:
         from apprise import Apprise
@@ -81,13 +81,13 @@ async def check(settings: AppriseSettings) -> str:
 
     if names := await asyncio.to_thread(unknown):
         raise ConfigError(
-            f"Apprise doesn't know the URL of {', '.join(names)}. The forms: https://github.com/caronc/apprise/wiki."
+            f"Apprise doesn't support the URL of {', '.join(names)}. Formats: https://github.com/caronc/apprise/wiki."
         )
     return f"targets {', '.join(settings.targets)}"
 
 
 def account(settings: AppriseSettings) -> str:
-    """None: any number of gateways may notify a target."""
+    """Empty, because several gateways may use the same target."""
     return ""
 
 
@@ -96,5 +96,5 @@ KIND = ChannelKind(
     connect=AppriseChannel,
     check=check,
     account=account,
-    steps="Find the form of your service's URL: https://github.com/caronc/apprise/wiki",
+    steps="Look up the URL format of your service: https://github.com/caronc/apprise/wiki",
 )

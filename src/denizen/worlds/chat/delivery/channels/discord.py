@@ -1,11 +1,11 @@
 """Discord: a bot, on discord.py.
 
-Discord confirms nothing. The id of the last accepted message of each channel is therefore kept in the channel's folder;
-after each new session at the gateway, what came after it is fetched before anything else is accepted. A resumed session
-brings what it missed by itself. So a message whose `accept` failed comes again, with its id.
+Discord has no acknowledgements. So the id of each chat's last accepted message is stored in the channel's folder. After
+each new session with Discord's gateway, later messages are fetched before new ones are accepted; on a resumed session,
+Discord delivers missed messages again. A message whose `accept` failed is therefore received again, with the same id.
 
-A nonce follows from the message's id. Discord returns the first message for a nonce that it has seen a few minutes ago;
-where a message may have been sent longer ago, the chat's history is searched for it.
+The nonce is derived from the message's id. If Discord has seen a nonce in the last few minutes, it returns that message
+instead of posting another. For older uncertain messages the chat's history is searched.
 """
 
 import asyncio
@@ -44,29 +44,29 @@ if TYPE_CHECKING:
     import discord
 
 SEND_TIMEOUT_S = 90.0
-LIBRARY_WAIT_S = 30.0
-"""The longest flood limit that the library waits for by itself: it takes no shorter one."""
+MAX_LIBRARY_WAIT_S = 30.0
+"""The library waits out shorter flood limits. It doesn't accept a lower value."""
 MAX_BUTTON_CHARS = 100
 _PORTAL = "https://discord.com/developers/applications"
 _Connector = Callable[[], "aiohttp.BaseConnector | None"]
 
 
 class DiscordSettings(ChannelSettings, frozen=True, kw_only=True):
-    """What `[channels.discord]` has."""
+    """A Discord bot."""
 
     token: str
     """The bot's token."""
 
 
 class DiscordChat(msgspec.Struct):
-    """How far a channel was read, and the server that it belongs to (0: a direct chat)."""
+    """The last message read in a chat, and its server (0: a direct chat)."""
 
     last: int
     guild: int
 
 
 class DiscordProgress(msgspec.Struct):
-    """What was read of each channel; of the others, what is older than the first connection isn't."""
+    """The progress in each chat. In other chats, messages from before `since` (the first connection) are ignored."""
 
     since: int = 0
     chats: dict[int, DiscordChat] = {}
@@ -77,7 +77,7 @@ def _no_connector() -> None:
 
 
 class DiscordChannel:
-    """A bot in direct chats and servers. A thread has an id of its own, which is its chat."""
+    """A bot in direct chats and servers. The chat is the id of a channel or thread."""
 
     limits = ChannelLimits(
         length=2000,
@@ -110,7 +110,7 @@ class DiscordChannel:
         client = _new_client(self._connector)
 
         @client.event
-        async def on_connect() -> None:  # with a new session, not a resumed one
+        async def on_connect() -> None:  # only for new sessions, not resumed ones
             inbox.put_nowait("connected")
 
         @client.event
@@ -123,7 +123,7 @@ class DiscordChannel:
 
         @client.event
         async def on_raw_message_edit(event: discord.RawMessageUpdateEvent) -> None:
-            if event.message.edited_at:  # else Discord has added a preview of a link
+            if event.message.edited_at:  # otherwise Discord added a link preview
                 inbox.put_nowait(event.message)
 
         @client.event
@@ -138,10 +138,10 @@ class DiscordChannel:
                     if task.done():
                         task.result()
         except (discord.LoginFailure, discord.PrivilegedIntentsRequired, discord.ConnectionClosed) as error:
-            raise _refused_or_lost(error) from error
+            raise _connection_error(error) from error
         finally:
             self._client = None
-            delattr(client, "on_ready")  # a task of the library outlives the client, and calls it
+            delattr(client, "on_ready")  # a library task outlives the client and would call it
             await client.close()
 
     async def _accept_all(
@@ -150,7 +150,7 @@ class DiscordChannel:
         inbox: "asyncio.Queue[discord.Message | discord.Interaction | str]",
         accept: Accept,
     ) -> None:
-        """Accept what comes; what comes before a new session is ready, after what was missed."""
+        """Accept events in order. Those that arrive before a new session is ready wait for the missed messages."""
         import discord
 
         early: list[discord.Message | discord.Interaction] = []
@@ -174,7 +174,7 @@ class DiscordChannel:
                     await self._accept_message(client, each, accept)
 
     async def _accept_missed(self, client: "discord.Client", accept: Accept) -> None:
-        """Accept what was written since the last accepted messages."""
+        """Fetch and accept the messages since the last accepted one in each chat."""
         import discord
 
         progress = self._progress
@@ -204,14 +204,14 @@ class DiscordChannel:
             return
         if not chat:
             chat = self._progress.chats[key] = DiscordChat(message.id - 1, guild_id)
-            write_state(self._path, self._progress)  # a direct chat can't be found by itself
+            write_state(self._path, self._progress)  # Discord doesn't list direct chats
         is_text = message.type in {discord.MessageType.default, discord.MessageType.reply}
         if is_text and client.user and message.author.id != client.user.id:
-            await accept(await self._inbound(client.user, message, guild_id, is_edit=is_edit))
+            await accept(await self._inbound_message(client.user, message, guild_id, is_edit=is_edit))
         chat.last = max(chat.last, message.id)
         write_state(self._path, self._progress)
 
-    async def _inbound(
+    async def _inbound_message(
         self, me: "discord.ClientUser", message: "discord.Message", guild_id: int, *, is_edit: bool
     ) -> InboundMessage:
         import discord
@@ -238,7 +238,7 @@ class DiscordChannel:
         )
 
     async def _received(self, message: "discord.Message") -> tuple[str, tuple[str, ...]]:
-        """The text of a message, and its files, saved; the text says why if one wasn't."""
+        """The text of a message and the paths of its saved files. If a file wasn't saved, the text says why."""
         import discord
 
         lines, media = [message.content], list[str]()
@@ -253,7 +253,7 @@ class DiscordChannel:
         return "\n".join(lines).strip(), tuple(media)
 
     async def _accept_press(self, press: "discord.Interaction", accept: Accept) -> None:
-        """Accept a pressed button, and confirm it within the 3 seconds that Discord waits."""
+        """Accept a pressed button, and confirm it within Discord's limit of 3 seconds."""
         import discord
 
         if press.type is not discord.InteractionType.component or not press.data or not press.channel_id:
@@ -265,7 +265,9 @@ class DiscordChannel:
             self.name, chat, str(press.user.id), text, key, id=f"press-{press.id}", sent_at=press.created_at
         )
         await accept(replace(message, is_group=is_group))
-        with contextlib.suppress(discord.HTTPException):  # it came too late: the person sees that, and it was accepted
+        with contextlib.suppress(
+            discord.HTTPException
+        ):  # too late: the person sees an error, but the press was accepted
             await press.response.defer()
 
     # Sending
@@ -297,19 +299,19 @@ class DiscordChannel:
             return Sent("unknown", f"the answer was lost: {error}")
 
     async def _deliver(self, client: "discord.Client", message: OutboundMessage) -> str:
-        """Send or edit a message; its id. Raises the library's errors."""
+        """Send or edit a message, and return its id. Raises the library's errors."""
         import discord
 
         chat = client.get_partial_messageable(int(message.chat))
         nonce = delivery_key(message)[:24]
-        if message.may_be_sent and not message.edits and (found := await _found(client, chat, message, nonce)):
+        if message.may_be_sent and not message.edits and (found := await _find_sent(client, chat, message, nonce)):
             return found
         view = None
         if message.choices and all(len(each.text) <= MAX_BUTTON_CHARS for each in message.choices):
             view = discord.ui.View(timeout=None)
             for choice in message.choices:
                 view.add_item(discord.ui.Button(label=choice.label[:80], custom_id=choice.text))
-            view.stop()  # presses come as events
+            view.stop()  # presses arrive as events
         files = [discord.File(path) for path in message.media]
         if message.edits:
             draft = chat.get_partial_message(int(message.edits))
@@ -333,10 +335,10 @@ class DiscordChannel:
             raise RateLimited(f"Discord takes no previews for {error.retry_after:.0f} s.") from error
 
 
-async def _found(
+async def _find_sent(
     client: "discord.Client", chat: "discord.PartialMessageable", message: OutboundMessage, nonce: str
 ) -> str:
-    """The id of a message that was sent already; empty if it isn't among the 100 after the one that it answers."""
+    """The id of this message if it is already among the 100 after the message that it answers; otherwise empty."""
     import discord
 
     answered = message.in_reply_to.partition(":")[0]
@@ -349,7 +351,7 @@ async def _found(
 
 
 def _new_client(connector: _Connector) -> "discord.Client":
-    """A client that keeps no messages and no members, and raises RateLimited for long waits."""
+    """A client that caches no messages or members, and raises RateLimited instead of waiting long."""
     import discord
 
     intents = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
@@ -360,11 +362,11 @@ def _new_client(connector: _Connector) -> "discord.Client":
         member_cache_flags=discord.MemberCacheFlags.none(),
         chunk_guilds_at_startup=False,
         guild_ready_timeout=1.0,
-        max_ratelimit_timeout=LIBRARY_WAIT_S,
+        max_ratelimit_timeout=MAX_LIBRARY_WAIT_S,
     )
 
 
-def _refused_or_lost(error: Exception) -> Exception:
+def _connection_error(error: Exception) -> Exception:
     import discord
 
     if isinstance(error, discord.PrivilegedIntentsRequired):
@@ -375,7 +377,7 @@ def _refused_or_lost(error: Exception) -> Exception:
 
 
 async def check(settings: DiscordSettings, connector: _Connector = _no_connector) -> str:
-    """The bot's name. Raises ChannelRefused, OSError."""
+    """Log in, and return the bot's name. Raises ChannelRefused, OSError."""
     import aiohttp
     import discord
 
@@ -384,10 +386,10 @@ async def check(settings: DiscordSettings, connector: _Connector = _no_connector
         await client.login(settings.token)
         flags = client.application.flags if client.application else None
         if not flags or not (flags.gateway_message_content or flags.gateway_message_content_limited):
-            raise _refused_or_lost(discord.PrivilegedIntentsRequired(None))
+            raise _connection_error(discord.PrivilegedIntentsRequired(None))
         return str(client.user)
     except discord.LoginFailure as error:
-        raise _refused_or_lost(error) from error
+        raise _connection_error(error) from error
     except (discord.HTTPException, aiohttp.ClientError) as error:
         raise ConnectionError(f"Discord can't be reached: {error}") from error
     finally:

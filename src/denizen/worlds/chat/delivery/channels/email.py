@@ -1,4 +1,4 @@
-"""E-mail: one mailbox, read over IMAP as mail arrives; replies go out over SMTP, in their thread."""
+"""E-mail: reads a mailbox over IMAP as mail arrives, and sends replies over SMTP, in the same thread."""
 
 import asyncio
 import hashlib
@@ -37,9 +37,9 @@ from denizen.worlds.chat.delivery.channels.email_servers import (
     EmailSettings,
     MailboxPosition,
     check_servers,
-    in_mailbox,
-    next_arrival,
     smtp_client,
+    wait_for_arrival,
+    with_mailbox,
 )
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
 from denizen.worlds.chat.delivery.channels.outgoing import REFUSED_RETRY_S, delivery_key
@@ -49,23 +49,23 @@ if TYPE_CHECKING:
     from aioimaplib import IMAP4
 
 MAX_MEDIA_BYTES = 10_000_000
-LOOKS, LOOK_INTERVAL_S = 6, 10.0
-"""How often a mailbox is searched for a mail that may have been sent, and the seconds between."""
-_OWN_MAIN = "denizen.main."
-"""How the message ids of our mails to an address, outside any thread, begin: answers to them aren't a thread either."""
+SEARCH_ATTEMPTS, SEARCH_INTERVAL_S = 6, 10.0
+"""How often the mailbox is searched for a mail that may have been sent, and the seconds between searches."""
+_UNTHREADED_ID_PREFIX = "denizen.main."
+"""Prefix of the Message-IDs of mails that we send outside a thread; answers to them don't start a thread either."""
 _UID = re.compile(rb"\bUID (\d+)")
 _log = logging.getLogger(__name__)
 
 
 class _Thread(msgspec.Struct, frozen=True):
-    """What a reply in a thread needs: its subject, and the ids of its mails so far."""
+    """A thread's subject and the ids of its mails so far, for the headers of replies."""
 
     subject: str = "Your message"
     ids: list[str] = []
 
 
 class EmailChannel:
-    """The channel. Every thread with a person is a chat, `ADDRESS/ID`, and so is the address alone."""
+    """A mailbox. Each thread is a chat, `ADDRESS/ID`; mail outside threads belongs to the chat `ADDRESS`."""
 
     limits = ChannelLimits(
         markup="html", media_in=MAX_MEDIA_BYTES, media_out=MAX_MEDIA_BYTES, threads=True, groups=True, reconciles=True
@@ -88,28 +88,28 @@ class EmailChannel:
                 found = await client.uid("fetch", f"{position.uid + 1}:*", "(UID RFC822.SIZE)")
                 uids = sorted(int(match[1]) for line in found.lines if (match := _UID.search(bytes(line))))
                 for uid in uids:
-                    if uid <= position.uid:  # `*` is the last mail, even if that is an old one
+                    if uid <= position.uid:  # `*` matches the last mail even if it is an old one
                         continue
                     if message := await self._message(client, uid):
                         await accept(message)
                     position = MailboxPosition(position.validity, uid)
                     write_state(self.position, position)
-                await next_arrival(client)
+                await wait_for_arrival(client)
 
-        await in_mailbox(self._settings, read)
+        await with_mailbox(self._settings, read)
 
     def _first_position(self, now: MailboxPosition) -> MailboxPosition:
-        """Where reading goes on: after the last mail accepted; the first time, after those that are there."""
+        """The position to read from: after the last accepted mail, or, the first time, after all existing mail."""
         kept = read_state(self.position, MailboxPosition)
         if kept and kept.validity == now.validity:
             return kept
         if kept:
-            _log.warning("Mailbox %s was made anew; mail that is in it already isn't answered.", self._settings.mailbox)
+            _log.warning("Mailbox %s was recreated; mail already in it isn't answered.", self._settings.mailbox)
         write_state(self.position, now)
         return now
 
     async def _message(self, client: "IMAP4", uid: int) -> InboundMessage | None:
-        """The message of a mail; None for one that isn't answered."""
+        """The message of a mail; None if the mail mustn't be answered."""
         fetched = await client.uid("fetch", str(uid), "(UID RFC822.SIZE BODY.PEEK[])")
         data = next((bytes(line) for line in fetched.lines if isinstance(line, bytearray)), None)
         if data is None:
@@ -127,7 +127,7 @@ class EmailChannel:
             return None
         own = (ids_of(mail, "Message-ID") or [f"<{uid}@{self._address}>"])[0]
         root = [*ids_of(mail, "References"), *ids_of(mail, "In-Reply-To"), own][0]
-        thread = "" if root.startswith(f"<{_OWN_MAIN}") else root
+        thread = "" if root.startswith(f"<{_UNTHREADED_ID_PREFIX}") else root
         chat = f"{sender}/{thread}" if thread else sender
         subject, text, media = str(mail.get("Subject", "")).strip(), await text_of(mail), list[str]()
         if root == own and subject:
@@ -157,20 +157,20 @@ class EmailChannel:
     async def send(self, message: OutboundMessage) -> Sent:
         try:
             if sum(Path(path).stat().st_size for path in message.media) > MAX_MEDIA_BYTES:
-                return Sent("failed", f"A mail takes {MAX_MEDIA_BYTES:,} bytes of attachments, and these have more.")
-            mail = await asyncio.to_thread(self._mail, message)
+                return Sent("failed", f"The attachments exceed {MAX_MEDIA_BYTES:,} bytes.")
+            mail = await asyncio.to_thread(self._build_mail, message)
         except OSError as error:
             return Sent("failed", f"An attachment can't be read: {error}")
         own = str(mail["Message-ID"])
-        if message.may_be_sent and await self._is_sent(own):
+        if message.may_be_sent and await self._is_in_own_mailbox(own):
             return Sent(native_id=own)
         sent = await self._submit(mail)
         if sent.state == "sent":
             self._remember(message.chat, str(mail["Subject"]), own)
         return sent
 
-    def _mail(self, message: OutboundMessage) -> EmailMessage:
-        """The mail. Raises OSError for an attachment."""
+    def _build_mail(self, message: OutboundMessage) -> EmailMessage:
+        """The mail for a message. Raises OSError if an attachment can't be read."""
         from markdown_it import MarkdownIt
 
         address, _, root = message.chat.partition("/")
@@ -185,7 +185,7 @@ class EmailChannel:
         mail["Subject"] = f"Re: {subject}" if is_reply and not subject.lower().startswith("re:") else subject
         mail["Date"] = format_datetime(self._home.clock.now())
         domain = self._address.rpartition("@")[2]
-        mail["Message-ID"] = f"<{'' if root else _OWN_MAIN}{delivery_key(message)}@{domain}>"
+        mail["Message-ID"] = f"<{'' if root else _UNTHREADED_ID_PREFIX}{delivery_key(message)}@{domain}>"
         if is_reply:
             mail["In-Reply-To"] = thread.ids[-1]
             mail["References"] = " ".join(dict.fromkeys((root or thread.ids[0], *thread.ids[-10:])))
@@ -198,7 +198,7 @@ class EmailChannel:
         return mail
 
     async def _submit(self, mail: EmailMessage) -> Sent:
-        """Hand the mail to the server, and a copy for the own mailbox: by that it is found if the answer is lost."""
+        """Submit the mail, with a copy to the own mailbox, which proves delivery if the server's answer is lost."""
         from aiosmtplib import SMTPAuthenticationError, SMTPException, SMTPResponseException
 
         client, own = smtp_client(self._settings), str(mail["Message-ID"])
@@ -224,18 +224,18 @@ class EmailChannel:
             state = "unknown" if is_handed_over else "later"
             return Sent(state, f"{self._settings.smtp}: {error}", retry_after=REFUSED_RETRY_S)
 
-    async def _is_sent(self, message_id: str) -> bool:
-        """Whether a mail is in the own mailbox, within a minute. Raises what ends a connection."""
+    async def _is_in_own_mailbox(self, message_id: str) -> bool:
+        """Whether a mail appears in the own mailbox within a minute. Raises connection errors."""
 
         async def look(client: "IMAP4", _last: MailboxPosition) -> bool:
-            for _ in range(LOOKS):
+            for _ in range(SEARCH_ATTEMPTS):
                 found = await client.uid_search(f'HEADER Message-ID "{message_id}"', charset=None)
                 if found.lines and bytes(found.lines[0]).split():
                     return True
-                await self._home.clock.sleep(LOOK_INTERVAL_S)
+                await self._home.clock.sleep(SEARCH_INTERVAL_S)
             return False
 
-        return await in_mailbox(self._settings, look)
+        return await with_mailbox(self._settings, look)
 
     # Threads
 
@@ -243,7 +243,7 @@ class EmailChannel:
         return self._threads / f"{hashlib.sha256(chat.encode()).hexdigest()[:32]}.json"
 
     def _remember(self, chat: str, subject: str, message_id: str) -> None:
-        """Keep what the next mail of a chat needs."""
+        """Store what the next mail in a chat needs."""
         known = read_state(self._thread_file(chat), _Thread) or _Thread(subject or _Thread().subject)
         ids = [*(each for each in known.ids if each != message_id), message_id]
         write_state(self._thread_file(chat), _Thread(known.subject, ids[-20:]), sync=False)
@@ -258,7 +258,7 @@ KIND = ChannelKind(
     EmailChannel,
     check_servers,
     _account,
-    "Make a mailbox for the agent alone, with IMAP and SMTP. If its provider asks for an application's password, make "
-    "one there. Then send it a mail, open the mail's source, and copy the first word of the topmost "
-    "Authentication-Results header into authserv.",
+    "Create a mailbox that only the agent uses, with IMAP and SMTP. If its provider requires an app password, create "
+    "one. Then send the mailbox a mail, view the mail's source, and use the first word of the topmost "
+    "Authentication-Results header as authserv.",
 )

@@ -1,4 +1,4 @@
-"""Reading a mail: who wrote it, whether that is proven, its text without quotations, and its attachments."""
+"""Parses a mail: its sender, whether the sender is verified, its text without quoted lines, and its attachments."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _DKIM = re.compile(r"\bdkim\s*=\s*pass\b[^;]*?\bheader\.(?:d|i)\s*=\s*\"?@?([^\s
 _FORWARDED = re.compile(r"\s*(?:fwd?|wg|tr|rv|i)\s*:", re.IGNORECASE)
 _HEADER_LINE = re.compile(r"[*_]{0,2}[^\W\d][^:\n]{0,20}:[*_]{0,2}\s*\S")
 _MIN_HEADER_LINES = 3
-"""A reply's quotation without marks begins with so many lines of a mail's header: from, sent, to."""
+"""Quoted text without `>` begins with at least this many header lines: from, sent, to."""
 _AUTOMATIC = frozenset({"bulk", "list", "junk", "auto_reply"})
 
 
@@ -47,7 +47,7 @@ def ids_of(mail: EmailMessage, field: str) -> list[str]:
 
 
 def sent_at(mail: EmailMessage) -> datetime | None:
-    """The time in the Date header; None if it has none, or no time zone."""
+    """The time in the Date header; None if it is missing or has no time zone."""
     try:
         at = parsedate_to_datetime(str(mail.get("Date", "")))
     except ValueError:
@@ -56,7 +56,7 @@ def sent_at(mail: EmailMessage) -> datetime | None:
 
 
 def is_automatic(mail: EmailMessage) -> bool:
-    """Whether a program wrote it: a mailing list, a bounce, an absence note. Answering could loop (RFC 3834)."""
+    """Whether a program wrote it: a mailing list, a bounce, an out-of-office reply. Answering could loop (RFC 3834)."""
     if str(mail.get("Auto-Submitted", "no")).split(";")[0].strip().lower() != "no":
         return True
     if any(field in mail for field in ("List-Id", "List-Unsubscribe", "X-Autoreply", "X-Autorespond")):
@@ -66,9 +66,9 @@ def is_automatic(mail: EmailMessage) -> bool:
 
 
 def is_authenticated(mail: EmailMessage, authserv: str) -> bool:
-    """Whether the receiving server `authserv` found the sender genuine: by DMARC, or a DKIM signature of its domain.
+    """Whether the receiving server `authserv` found the sender genuine: DMARC passed, or the sender's domain signed it.
 
-    Only the topmost Authentication-Results header counts (RFC 8601): a sender can write others.
+    Only the topmost Authentication-Results header counts (RFC 8601), because senders can add others.
     """
     results = " ".join(str(mail.get("Authentication-Results", "")).split())
     server, _, found = results.partition(";")
@@ -80,7 +80,7 @@ def is_authenticated(mail: EmailMessage, authserv: str) -> bool:
 
 
 async def text_of(mail: EmailMessage) -> str:
-    """The text that the sender wrote, without quoted lines; HTML is read as Markdown."""
+    """The text that the sender wrote, without quoted lines; HTML is converted to Markdown."""
     body = mail.get_body(("plain", "html"))
     text = ""
     if body:
@@ -91,14 +91,14 @@ async def text_of(mail: EmailMessage) -> str:
             except ToolRefused as error:
                 text = f"[{error}]"
     is_reply = bool(ids_of(mail, "In-Reply-To")) and not _FORWARDED.match(str(mail.get("Subject", "")))
-    return without_quotations(text) if is_reply else text.strip()
+    return without_quoted_text(text) if is_reply else text.strip()
 
 
-def without_quotations(text: str) -> str:
-    """The lines of a reply that its sender wrote: the session has the quoted ones already.
+def without_quoted_text(text: str) -> str:
+    """The lines of a reply that its sender wrote; the session already has the quoted ones.
 
-    Left out are lines that begin with `>`, a line before them that ends with a colon, the signature, and everything
-    from a repeated mail header on.
+    This removes lines that begin with `>`, the line before them if it ends with a colon, the signature, and everything
+    after a repeated mail header.
     """
     lines = text.splitlines()
     for at in range(len(lines)):
@@ -114,7 +114,7 @@ def without_quotations(text: str) -> str:
             kept.pop()
         if kept and kept[-1].rstrip().endswith(":"):
             kept.pop()
-            while kept and kept[-1].strip():  # an attribution may be wrapped; it is a paragraph of its own
+            while kept and kept[-1].strip():  # an attribution may be wrapped over several lines of one paragraph
                 kept.pop()
     return "\n".join(kept).strip()
 
@@ -126,7 +126,7 @@ def _begins_header(lines: list[str], at: int) -> bool:
 
 
 def attachments_of(mail: EmailMessage) -> Iterator[Attachment]:
-    """The files in a mail, those shown in its text included."""
+    """The files in a mail, including inline ones."""
     body = mail.get_body(("plain", "html"))
     for part in mail.walk():
         if part.is_multipart() or part is body or not (part.get_filename() or part.get_content_maintype() != "text"):

@@ -1,4 +1,4 @@
-"""The two servers of a mailbox: IMAP for reading it, SMTP for sending."""
+"""Connections to a mailbox's two servers: IMAP for reading, SMTP for sending."""
 
 import asyncio
 import re
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from aiosmtplib import SMTP
 
 IDLE_S = 540.0
-"""Seconds after which IDLE begins again: servers and routers close a connection that is silent for longer."""
+"""Seconds after which IDLE is restarted, before servers and routers close the silent connection."""
 _TIMEOUT_S = 60.0
 _NUMBER = re.compile(r"\[(UIDVALIDITY|UIDNEXT) (\d+)\]")
 _T = TypeVar("_T")
 
 
 class EmailSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A mailbox that the agent has for itself."""
+    """A mailbox that only the agent uses."""
 
     address: str
     """Its address."""
@@ -33,10 +33,10 @@ class EmailSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_f
     imap: str
     """The server for reading, over TLS: `imap.example.org:993`."""
     smtp: str
-    """The server for sending: `smtp.example.org:465`; on port 587 it turns to TLS by STARTTLS."""
+    """The server for sending: `smtp.example.org:465`; on port 587 with STARTTLS, otherwise over TLS."""
     authserv: str
-    """The receiving server's name in its Authentication-Results headers: only senders that it found genuine (DMARC, or
-    DKIM of their domain) are heard. `none`: every sender is believed, and anybody can pretend to be you."""
+    """The receiving server's name in Authentication-Results headers: only senders that it found genuine (DMARC, or DKIM
+    of their domain) are answered. `none`: senders aren't checked, so anybody can pretend to be you."""
     user: str = ""
     """The user name, if it isn't the address."""
     display_name: str = "Denizen"
@@ -44,18 +44,18 @@ class EmailSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_f
     mailbox: str = "INBOX"
     """The folder that is read."""
     ca: str = ""
-    """A file with the certificate of a private authority; empty: those of the system."""
+    """A certificate file, for a server with a private certificate authority; empty: the system's certificates."""
 
 
 class MailboxPosition(msgspec.Struct, frozen=True):
-    """A mail in a mailbox of that validity: the last one that was read."""
+    """The last mail that was read, and the UIDVALIDITY of its mailbox."""
 
     validity: int
     uid: int
 
 
-async def in_mailbox(settings: EmailSettings, work: "Callable[[IMAP4, MailboxPosition], Awaitable[_T]]") -> _T:
-    """What `work` does with the opened mailbox, which it gets with the position of its last mail.
+async def with_mailbox(settings: EmailSettings, work: "Callable[[IMAP4, MailboxPosition], Awaitable[_T]]") -> _T:
+    """Run `work` with the opened mailbox and the position of its last mail, and return its result.
 
     Raises ChannelRefused, ConfigError, OSError and the library's exceptions.
     """
@@ -81,7 +81,7 @@ async def in_mailbox(settings: EmailSettings, work: "Callable[[IMAP4, MailboxPos
 
     try:
         async with first_completed(use(), lost.wait()) as (using, _):
-            if not using.done():  # the library's commands wouldn't notice
+            if not using.done():  # the library's commands don't notice a lost connection
                 raise ConnectionError(f"{settings.imap} closed the connection.")
             return using.result()
     finally:
@@ -89,7 +89,7 @@ async def in_mailbox(settings: EmailSettings, work: "Callable[[IMAP4, MailboxPos
             client.protocol.transport.abort()
 
 
-async def next_arrival(client: "IMAP4") -> None:
+async def wait_for_arrival(client: "IMAP4") -> None:
     """Wait until the mailbox changes, at most `IDLE_S`."""
     idle = await client.idle_start(timeout=IDLE_S)
     await client.wait_server_push()
@@ -115,7 +115,7 @@ def smtp_client(settings: EmailSettings) -> "SMTP":
 
 
 async def check_servers(settings: EmailSettings) -> str:
-    """Sign in to both servers; the address. Raises ChannelRefused and ConfigError."""
+    """Sign in to both servers, and return the address. Raises ChannelRefused and ConfigError."""
     from aioimaplib.aioimaplib import AioImapException
     from aiosmtplib import SMTPException
 
@@ -124,7 +124,7 @@ async def check_servers(settings: EmailSettings) -> str:
             return settings.address
 
     try:
-        return await in_mailbox(settings, sign_in)
+        return await with_mailbox(settings, sign_in)
     except (AioImapException, SMTPException, OSError) as error:
         raise ChannelRefused(f"{settings.imap} or {settings.smtp} can't be used: {error}") from error
 

@@ -1,7 +1,7 @@
-"""IRC: the rooms and private messages of a server or bouncer, over TLS.
+"""IRC: rooms and private messages on a server or bouncer, over TLS.
 
-pydle parses the lines. Its client isn't used: each line is handled in a task of its own, failed SASL is no error, and a
-connection that breaks isn't reported.
+pydle parses the lines. Its client isn't used, because it handles each line in a separate task, ignores failed SASL, and
+doesn't report broken connections.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ from denizen.sessions import SessionKey
 from denizen.text.printable import printable
 from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, send_refusal
 
-LINE_BYTES = 512
-"""The longest line of the protocol, with its end and with the sender that the server puts before it."""
-NICK_SUFFIX_BYTES, HOST_BYTES, TARGET_BYTES = 5, 64, 32
-"""The most that servers allow; limits that depended on the connection would cut a message anew after each one."""
+MAX_LINE_BYTES = 512
+"""The protocol's longest line, including its end and the sender that the server prepends."""
+MAX_NICK_SUFFIX_BYTES, MAX_HOST_BYTES, MAX_TARGET_BYTES = 5, 64, 32
+"""The most that servers allow. Actual values would change the limits, and so the parts, with each connection."""
 BURST_LINES = 4
 LINE_INTERVAL_S = 2.0
-"""Servers disconnect whoever sends faster for longer."""
+"""Servers disconnect clients that keep sending faster than this."""
 CONNECT_TIMEOUT_S = 30.0
 CONFIRM_TIMEOUT_S = 90.0
 CHECK_INTERVAL_S = 120.0
-"""Between questions whether the server is there; a connection that then brings nothing for as long is lost."""
+"""How often the server is pinged; if nothing arrives before the next ping, the connection is lost."""
 LEAVE_TIMEOUT_S = 5.0
 CAPABILITIES = frozenset({"account-tag", "message-tags", "server-time"})
 _COLOUR = re.compile(r"\x03(?:\d{1,2}(?:,\d{1,2})?)?")
@@ -50,15 +50,15 @@ class IrcSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fie
     tls: bool = True
     """Encrypt the connection, and verify the server's certificate."""
     ca: str = ""
-    """A file of certificates to trust in place of the system's."""
+    """A file of certificates to trust instead of the system's."""
     nick: str = "denizen"
-    """With `_` appended while another has it."""
+    """The agent's nick; if it is taken, `_` is appended."""
     account: str = ""
-    """The services account to log in to by SASL; empty: none."""
+    """The services account, for the SASL login; empty: none."""
     password: str = ""
     """The account's password."""
     server_password: str = ""
-    """A password that the server or bouncer itself asks for."""
+    """The password for the server or bouncer itself."""
     rooms: tuple[str, ...] = ()
     """The IRC channels to join: `#name`, or `#name KEY`."""
 
@@ -77,12 +77,12 @@ class _Connection:
         self._reader = reader
         self._writer = writer
         self._unread: deque[Any] = deque()
-        self._refusals: list[tuple[str, str]] = []
+        self._errors: list[tuple[str, str]] = []
         self._pongs: dict[str, asyncio.Future[None]] = {}
         self._tokens = count(1)
         self._next_line_at = 0.0
         self._check_at = asyncio.get_running_loop().time() + CHECK_INTERVAL_S
-        self._is_silent = False
+        self._awaits_answer = False
 
     async def register(self) -> None:
         """Log in. Raises OSError and ChannelRefused."""
@@ -107,7 +107,7 @@ class _Connection:
                 case 903:  # logged in
                     account = ""
                     await self.write("CAP END")
-                case 433 | 437 if len(self.nick) < len(self._settings.nick) + NICK_SUFFIX_BYTES:  # in use
+                case 433 | 437 if len(self.nick) < len(self._settings.nick) + MAX_NICK_SUFFIX_BYTES:  # in use
                     self.nick += "_"
                     await self.write(f"NICK {self.nick}")
                 case 902 | 904 | 905 | 908 | 432 | 433 | 437 | 464 | 465:
@@ -121,7 +121,7 @@ class _Connection:
             await self.write(f"JOIN {room}")
 
     async def leave(self) -> None:
-        """Say goodbye, if the server still listens; a bouncer shows the account as away."""
+        """Set away and quit, if the server still responds; a bouncer keeps showing the account as away."""
         with suppress(OSError):
             async with asyncio.timeout(LEAVE_TIMEOUT_S):
                 await self.write("AWAY :The gateway is stopped.")
@@ -147,27 +147,27 @@ class _Connection:
             except TimeoutError:
                 await self._check()
                 continue
-            self._is_silent = False
+            self._awaits_answer = False
             if not data:
                 raise ConnectionError("The server closed the connection.")
             if data.strip():
                 line: Any = TaggedMessage.parse(data)
-                await self._observe(line)
+                await self._handle_protocol_line(line)
                 return line
 
     async def _check(self) -> None:
-        """Ask whether the server is there; take back the nick, and the rooms that the account was kicked from."""
-        if self._is_silent:
+        """Ping the server, reclaim the nick, and rejoin rooms that the account was kicked from."""
+        if self._awaits_answer:
             raise TimeoutError(f"The server sent nothing for {CHECK_INTERVAL_S:.0f} s.")
-        self._is_silent = True
+        self._awaits_answer = True
         self._check_at = asyncio.get_running_loop().time() + CHECK_INTERVAL_S
         await self.write("PING :check")
         if self.nick != self._settings.nick:
             await self.write(f"NICK {self._settings.nick}")
         await self.join()
 
-    async def _observe(self, line: Any) -> None:
-        """Answer pings, and note what the server says of itself and of us."""
+    async def _handle_protocol_line(self, line: Any) -> None:
+        """Answer pings, and record nick changes, server settings and errors."""
         if line.command == "NICK" and _nick(line.source) == self.nick:
             self.nick = line.params[0]
         match line.command:
@@ -182,7 +182,7 @@ class _Connection:
                 values = dict(item.partition("=")[::2] for item in line.params[1:-1])
                 self.room_signs = values.get("CHANTYPES", self.room_signs)
             case int(number) if number >= 400 and len(line.params) > 2:
-                self._refusals.append((line.params[1].lower(), f"{number} {line.params[-1]}"))
+                self._errors.append((line.params[1].lower(), f"{number} {line.params[-1]}"))
 
     async def write(self, line: str) -> None:
         """Send a line at once. Raises OSError."""
@@ -204,7 +204,7 @@ class _Connection:
         return not self._writer.is_closing()
 
     async def account_of(self, source: str) -> str:
-        """Ask for the services account of a sender; empty if it has none, or the nick is another's by now."""
+        """Look up a sender's services account; empty if there is none, or if somebody else now uses the nick."""
         is_same, account = False, ""
         with suppress(OSError):
             await self.write_paced(f"WHOIS {_nick(source)}")
@@ -219,11 +219,11 @@ class _Connection:
                         self._unread.append(line)
         return account if is_same else ""
 
-    async def say(self, target: str, lines: list[str]) -> Sent:
+    async def send_lines(self, target: str, lines: list[str]) -> Sent:
         """Send the lines, and wait until the server has processed them."""
         token = f"denizen-{next(self._tokens)}"
         confirmed = self._pongs[token] = asyncio.get_running_loop().create_future()
-        self._refusals.clear()
+        self._errors.clear()
         written = 0
         try:
             for line in lines:
@@ -238,14 +238,14 @@ class _Connection:
             return Sent("unknown", f"The server didn't confirm it. {lost}")
         finally:
             del self._pongs[token]
-        refusals = [words for about, words in self._refusals if about == target.lower()]
+        refusals = [words for about, words in self._errors if about == target.lower()]
         if not refusals:
             return Sent()
         return Sent("failed", f"The server refuses {len(refusals)} of {written} lines: {refusals[0]}")
 
 
 class IrcChannel:
-    """A nick on one IRC server, its rooms and private chats. A chat is `#room` or `nick`, in small letters."""
+    """A nick on one IRC server, with rooms and private chats. A chat is `#room` or `nick`, in lower case."""
 
     def __init__(self, settings: IrcSettings, home: ChannelHome) -> None:
         self.name = home.name
@@ -257,15 +257,15 @@ class IrcChannel:
 
     @property
     def limits(self) -> ChannelLimits:
-        nick, target = self._settings.nick, max([TARGET_BYTES, *map(len, self._settings.rooms)])
+        nick, target = self._settings.nick, max([MAX_TARGET_BYTES, *map(len, self._settings.rooms)])
         frame = f":{nick}!~{nick}@ PRIVMSG  :\r\n"
-        length = LINE_BYTES - len(frame.encode()) - NICK_SUFFIX_BYTES - HOST_BYTES - target
+        length = MAX_LINE_BYTES - len(frame.encode()) - MAX_NICK_SUFFIX_BYTES - MAX_HOST_BYTES - target
         return ChannelLimits(length=length, unit="bytes", groups=True, replays_with_new_ids=True)
 
     async def receive(self, accept: Accept) -> None:
-        connection = await _connected(self._settings, self._clock)
+        connection = await _open_connection(self._settings, self._clock)
         try:
-            await connection.write("AWAY")  # it isn't, whatever a bouncer still shows
+            await connection.write("AWAY")  # clear the away state that a bouncer may still show
             await connection.join()
             self._connection = connection
             while True:
@@ -274,7 +274,7 @@ class IrcChannel:
                     self._inbox.popleft()
                 line = await connection.read()
                 if line.command == "PRIVMSG" and line.source and _nick(line.source) != connection.nick:
-                    await self._hear(connection, line)
+                    await self._queue_message(connection, line)
         finally:
             await connection.leave()
 
@@ -285,17 +285,17 @@ class IrcChannel:
         if not _TARGET.fullmatch(message.chat):
             return Sent("failed", f"{message.chat!r} is neither a nick nor a room.")
         if message.may_be_sent:
-            return Sent("unknown", "IRC can't say whether an earlier attempt arrived.")
+            return Sent("unknown", "IRC can't tell whether an earlier attempt arrived.")
         async with self._sending:
             if self._connection is None or not self._connection.is_open:
                 return Sent("later", f"{self._settings.server} isn't connected.", retry_after=CONNECT_RETRY_S)
-            return await self._connection.say(message.chat, lines)
+            return await self._connection.send_lines(message.chat, lines)
 
-    async def _hear(self, connection: _Connection, line: Any) -> None:
+    async def _queue_message(self, connection: _Connection, line: Any) -> None:
         nick, (target, text) = _nick(line.source), line.params
         is_action = text.startswith("\x01ACTION ")
         if text.startswith("\x01") and not is_action:
-            return  # the client's version, time …: nothing for an agent
+            return  # CTCP queries such as VERSION
         text = printable(_COLOUR.sub("", text.removeprefix("\x01ACTION "))).strip()
         is_group = target[0] in connection.room_signs
         names = "|".join(map(re.escape, (connection.nick, self._settings.nick)))
@@ -333,7 +333,7 @@ def _connect(settings: IrcSettings, home: ChannelHome) -> IrcChannel:
     return IrcChannel(settings, home)
 
 
-async def _connected(settings: IrcSettings, clock: Clock) -> _Connection:
+async def _open_connection(settings: IrcSettings, clock: Clock) -> _Connection:
     """A connection that is logged in. Raises OSError and ChannelRefused."""
     tls = ssl.create_default_context(cafile=settings.ca or None) if settings.tls else None
     async with asyncio.timeout(CONNECT_TIMEOUT_S):
@@ -349,7 +349,7 @@ async def _connected(settings: IrcSettings, clock: Clock) -> _Connection:
 
 async def _check(settings: IrcSettings) -> str:
     try:
-        connection = await _connected(settings, SystemClock())
+        connection = await _open_connection(settings, SystemClock())
     except OSError as error:
         raise ConfigError(f"Can't connect to {settings.server}:{settings.port}: {error}") from error
     await connection.leave()

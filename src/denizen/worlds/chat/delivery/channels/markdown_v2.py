@@ -1,4 +1,4 @@
-"""Markdown, as models write it, in Telegram's dialect MarkdownV2.
+"""Converts models' Markdown to Telegram's dialect MarkdownV2.
 
 https://core.telegram.org/bots/api#markdownv2-style
 """
@@ -19,7 +19,7 @@ _MARKS = {"em": "_", "strong": "*", "s": "~"}
 
 
 def markdown_v2(text: str) -> str:
-    """The text with its headings, lists, quotes, code and emphasis as MarkdownV2 shows them; tables are code."""
+    """Convert headings, lists, quotes, code and emphasis to MarkdownV2; tables become code."""
     return "\n\n".join(_block(node, text) for node in SyntaxTreeNode(_PARSER.parse(text)).children)
 
 
@@ -38,7 +38,7 @@ def _block(node: SyntaxTreeNode, source: str, *, is_quoted: bool = False, is_nes
             ]
             items = zip(markers, map(blocks, node.children), strict=True)
             return "\n".join(marker + text.replace("\n", "\n   ") for marker, text in items)
-        case "blockquote" if is_nested:  # a quotation begins with its line, and can't hold another
+        case "blockquote" if is_nested:  # quotes can't be nested or start within a line
             return blocks(node)
         case "blockquote":
             return "\n".join(f">{line}" for line in blocks(node, is_quoted=True).split("\n"))
@@ -49,7 +49,7 @@ def _block(node: SyntaxTreeNode, source: str, *, is_quoted: bool = False, is_nes
             if not _LANGUAGE.fullmatch(language):
                 language, rest = "", node.info
             code = _escaped((f"{rest}\n{code}" if rest else code).rstrip("\n"), _SPECIAL_IN_CODE)
-            if is_quoted:  # a block of code can't be in a quotation
+            if is_quoted:  # quotes can't contain code blocks
                 return "\n".join(f"`{line}`" if line.strip() else line for line in code.split("\n"))
             return f"```{language}\n{code}\n```"
         case "hr":
@@ -65,7 +65,7 @@ def _inline(nodes: Sequence[SyntaxTreeNode], inside: AbstractSet[str] = frozense
     text = ""
     for node in nodes:
         piece = _span(node, inside)
-        # Two in a row would underline; an empty bold text parts them.
+        # `__` would underline; an empty bold text separates the two.
         text += f"**{piece}" if text.endswith("_") and piece.startswith("_") else piece
     return text
 

@@ -1,7 +1,7 @@
 """Matrix: encrypted rooms, threads, edits and files, on matrix-nio.
 
-A transaction id follows from the message's id, and a home server keeps it for a day: what is sent again arrives once.
-The sync token is written after everything of that sync was accepted: what wasn't comes again.
+The transaction id is derived from the message's id. Home servers remember it for a day, so a message that is sent again
+arrives once. The sync token is stored only after the sync's messages were accepted, so others are received again.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ from denizen.worlds.chat.delivery.channels.state_files import read_state, write_
 
 SYNC_TIMEOUT_MS = 30_000
 MAX_WAITING = 100
-"""Encrypted messages that are kept until their key arrives."""
+"""How many encrypted messages are kept until their key arrives."""
 _FILTER = {
     "presence": {"not_types": ["*"]},
     "room": {
@@ -72,17 +72,17 @@ _log = logging.getLogger(__name__)
 
 
 class MatrixProgress(msgspec.Struct):
-    """How far the account has read, and the encrypted events whose key is missing."""
+    """The sync token, and the encrypted events whose key is missing."""
 
     token: str = ""
     waiting: list[dict[str, Any]] = []
 
 
 class MatrixChannel:
-    """An account on a home server. It joins the rooms that allowed people invite it to, and trusts devices at sight."""
+    """An account on a home server. It accepts invitations from allowed people, and trusts devices on first use."""
 
     limits = ChannelLimits(
-        length=15_000,  # JSON may make three bytes of one
+        length=15_000,  # JSON may turn one byte into three
         unit="bytes",
         markup="org.matrix.custom.html",
         media_in=20_000_000,
@@ -113,13 +113,13 @@ class MatrixChannel:
                 raise
 
     async def _receive(self, client: MatrixClient, accept: Accept) -> None:
-        client.next_batch = ""  # what was read and not accepted is read again
+        client.next_batch = ""  # unaccepted messages are read again
         is_first = True
         while True:
             since, timeout_ms = self._progress.token, 0 if is_first else SYNC_TIMEOUT_MS
             sync = checked(await client.sync(timeout_ms, _FILTER, since or None, full_state=is_first or None))
             waiting: list[dict[str, Any]] = []
-            if since:  # without, all of it is from before the first start
+            if since:  # without a token, everything is from before the first start
                 async for room, event in self._events(client, sync):
                     if event.source.get("type") == "m.room.encrypted":
                         waiting.append(event.source | {"room_id": room.room_id})
@@ -132,7 +132,7 @@ class MatrixChannel:
             await keep_keys(client)
 
     async def _events(self, client: MatrixClient, sync: Any) -> AsyncIterator[tuple[Any, Any]]:
-        """The events whose key was missing, then the new ones since the account was invited, each with its room."""
+        """Events whose key was missing, then new events since the account's invitation, each with its room."""
         import nio
 
         for source in self._progress.waiting:
@@ -150,7 +150,7 @@ class MatrixChannel:
                 yield room, event
 
     async def _inbound(self, client: MatrixClient, room: Any, event: Any) -> InboundMessage | None:
-        """The message of an event, if it is somebody else's."""
+        """The message of an event; None unless somebody else wrote it."""
         content = event.source.get("content")
         if event.source.get("type") != "m.room.message" or event.sender == client.user_id:
             return None
@@ -183,7 +183,7 @@ class MatrixChannel:
         )
 
     async def _received(self, client: MatrixClient, event_id: str, content: Any) -> tuple[str, tuple[str, ...]]:
-        """The text of a message, and its file, saved; the text says why if it wasn't."""
+        """The text of a message and the path of its saved file. If the file wasn't saved, the text says why."""
         body = text_at(content, "body")
         url = text_at(content, "file", "url") or text_at(content, "url")
         if not url:
@@ -198,7 +198,7 @@ class MatrixChannel:
         return caption, (await save_media(self._home, unique, name, data),)
 
     async def _download(self, client: MatrixClient, url: str, content: Any) -> tuple[bytes, str]:
-        """The bytes of a file, or why they couldn't be had."""
+        """The bytes of a file, or the reason why it can't be downloaded."""
         from nio import EncryptionError
         from nio.crypto import decrypt_attachment
 
@@ -223,7 +223,7 @@ class MatrixChannel:
             return b"", "it can't be decrypted"
 
     async def _answer_invitations(self, client: MatrixClient) -> None:
-        """Join the rooms that allowed people invite to; the others' invitations stay open."""
+        """Join rooms that allowed people invite us to; other invitations stay open."""
         for room_id, room in [*client.invited_rooms.items()]:
             if room.inviter in self._settings.allow:
                 try:
@@ -282,7 +282,7 @@ class MatrixChannel:
         return draft or event_id
 
     async def _contents(self, client: MatrixClient, message: OutboundMessage) -> list[dict[str, Any]]:
-        """The events of a message, ready to be sent: files are uploaded, and the room's devices have the key."""
+        """Prepare the contents of a message's events: upload files, and share the room's key with members' devices."""
         room_id, _, thread = message.chat.partition("/")
         if not (room := client.rooms.get(room_id)):
             raise ConnectionError(f"The room {room_id} isn't known before the first sync.")
@@ -294,7 +294,7 @@ class MatrixChannel:
 
 
 def _is_entry(event: Any, user_id: str) -> bool:
-    """Whether the account was invited, or joined uninvited: what was said before isn't for it."""
+    """Whether the event is the account's invitation, or its join without one: earlier messages aren't read."""
     if event.source.get("type") != "m.room.member" or event.source.get("state_key") != user_id:
         return False
     here = {"invite", "join"}
@@ -303,7 +303,7 @@ def _is_entry(event: Any, user_id: str) -> bool:
 
 
 def _decrypted(client: MatrixClient, event: Any) -> Any:
-    """The event in the clear; itself if its key is still missing."""
+    """The decrypted event; unchanged if its key is still missing."""
     import nio
 
     try:
@@ -323,7 +323,7 @@ async def _earlier_event(client: MatrixClient, room_id: str, event_id: str) -> A
 
 
 async def _is_addressed(client: MatrixClient, room: Any, content: Any, relation: Any) -> bool:
-    """Whether a message of a group mentions the account, by a mention or by name, or answers a message of its own."""
+    """Whether a group message mentions or names the account, or replies to one of its messages."""
     me, body, mentions = client.user_id, text_at(content, "body"), value_at(content, "m.mentions", "user_ids")
     if me in body or f"matrix.to/#/{me}" in unquote(text_at(content, "formatted_body")):
         return True
@@ -339,7 +339,7 @@ async def _is_addressed(client: MatrixClient, room: Any, content: Any, relation:
 
 
 async def _put(client: MatrixClient, chat: str, content: dict[str, Any], key: str) -> str:
-    """Send an event; its id, also of one that was sent with this key before. Raises MatrixRefusal."""
+    """Send an event, and return its id. If the key was used before, that event's id. Raises MatrixRefusal."""
     room_id = chat.partition("/")[0]
     answer = await client.room_send(room_id, "m.room.message", content, key, ignore_unverified_devices=True)
     return checked(answer).event_id

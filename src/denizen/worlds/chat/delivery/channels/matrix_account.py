@@ -25,27 +25,27 @@ MatrixClient = Any
 
 
 class MatrixSettings(ChannelSettings, frozen=True, kw_only=True):
-    """What `[channels.matrix]` has: an account, with its password or an access token."""
+    """A Matrix account, with its password or an access token."""
 
     homeserver: str
     """URL of the home server: `https://matrix.org`."""
     user: str
     """The account's id: `@assistant:matrix.org`."""
     password: str = ""
-    """Its password, for one login as a device of Denizen's own."""
+    """Its password; Denizen logs in once, as its own device."""
     access_token: str = ""
     """An access token of the account, instead of its password."""
 
 
 class MatrixLogin(msgspec.Struct):
-    """The device that a login with a password made."""
+    """The device that a password login created."""
 
     device_id: str = ""
     access_token: str = ""
 
 
 class MatrixRefusal(DenizenError):
-    """An error that the home server answered with."""
+    """An error response from the home server."""
 
     def __init__(self, answer: Any) -> None:
         super().__init__(f"{answer.message} ({answer.status_code or 'no code'})")
@@ -115,7 +115,9 @@ class MatrixAccount:
                 try:
                     checked(await client.share_group_session(room.room_id, ignore_unverified_devices=True))
                 finally:
-                    client.sharing_session.pop(room.room_id, None)  # is left when claiming keys fails, for ever
+                    client.sharing_session.pop(
+                        room.room_id, None
+                    )  # the library never removes it if claiming keys fails
 
 
 def checked(answer: Any) -> Any:
@@ -128,7 +130,7 @@ def checked(answer: Any) -> Any:
 
 
 async def keep_keys(client: MatrixClient) -> None:
-    """Answer other devices, and keep the server's stock of our keys and our list of theirs up to date."""
+    """Answer other devices, upload our keys, and update our list of theirs."""
     await client.send_to_device_messages()
     if client.should_upload_keys:
         await client.keys_upload()
@@ -139,7 +141,7 @@ async def keep_keys(client: MatrixClient) -> None:
 
 
 def _new_client(settings: MatrixSettings, folder: Path | None, pickle_key: str) -> MatrixClient:
-    """A client that neither waits nor tries again by itself; without a folder it can't decrypt."""
+    """A client without its own waits and retries; without a folder it can't decrypt."""
     import nio
 
     logging.getLogger("nio").setLevel(logging.WARNING)  # it has a line for each event
@@ -150,7 +152,7 @@ def _new_client(settings: MatrixSettings, folder: Path | None, pickle_key: str) 
 
 
 async def _log_in(client: MatrixClient, settings: MatrixSettings, login: MatrixLogin) -> None:
-    """Use the token that there is, or else the password. Raises ChannelRefused, ConfigError, OSError."""
+    """Log in with the existing token, otherwise with the password. Raises ChannelRefused, ConfigError, OSError."""
     import aiohttp
 
     if not settings.password and not settings.access_token:

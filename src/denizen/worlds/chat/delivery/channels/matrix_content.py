@@ -10,11 +10,11 @@ import msgspec
 from denizen.worlds.chat.delivery.channels.matrix_account import MatrixClient, checked
 
 MAX_FORMATTED_BYTES = 45_000
-"""An event may have 65,536 bytes, and encryption makes four bytes of three."""
+"""An event may have 65,536 bytes, and encryption turns three bytes into four."""
 
 
 def value_at(value: Any, *path: str) -> Any:
-    """What others wrote there; None unless their JSON has such objects."""
+    """The value at a path in somebody's JSON; None if there is none."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -27,7 +27,7 @@ def text_at(value: Any, *path: str) -> str:
 
 
 def text_content(text: str, thread: str, edits: str) -> dict[str, Any]:
-    """The content of a text, or of the edit that puts it into an earlier event."""
+    """The content of a text event, or of an edit that replaces an earlier one."""
     from markdown_it import MarkdownIt
 
     content: dict[str, Any] = {"msgtype": "m.text", "body": text, "m.mentions": {}}
@@ -51,7 +51,7 @@ def thread_relation(thread: str) -> dict[str, Any]:
 
 
 async def uploaded_file(client: MatrixClient, path: Path, *, is_encrypted: bool) -> dict[str, Any]:
-    """The content of an event with this file, which is on the server then."""
+    """Upload a file, and return the content of its event."""
     kind, size = mimetypes.guess_type(path.name)[0] or "application/octet-stream", path.stat().st_size
     with path.open("rb") as file:
         answer, secret = await client.upload(file, kind, path.name, encrypt=is_encrypted, filesize=size)

@@ -14,7 +14,7 @@ _MAX_NAME_CHARS = 80
 
 
 async def save_media(home: ChannelHome, identifier: str, name: str, data: bytes) -> str:
-    """Save a received file, for the user alone, and return its path. The service's identifier keeps it apart."""
+    """Save a received file privately, and return its path. The service's identifier makes the name unique."""
     path = home.folder / "media" / f"{identifier}-{_UNSAFE_IN_NAME.sub('_', name)[-_MAX_NAME_CHARS:]}"
     private_folder(path.parent)
     await asyncio.to_thread(write_private, path, data)

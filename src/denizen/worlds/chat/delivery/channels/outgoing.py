@@ -1,4 +1,4 @@
-"""Before a message is sent: whether the channel takes it, and the key that the service knows it by."""
+"""Checks before sending a message, and the key that identifies it at the service."""
 
 import hashlib
 
@@ -6,9 +6,9 @@ from denizen.ports import ChannelLimits, OutboundMessage
 from denizen.worlds.chat.delivery.channels.media import media_refusal
 
 CONNECT_RETRY_S = 5.0
-"""Until a service that can't be reached is tried again."""
+"""The delay before an unreachable service is tried again."""
 REFUSED_RETRY_S = 60.0
-"""Until a service that refuses the account is tried again."""
+"""The delay before a service that refuses the account is tried again."""
 
 
 def send_refusal(message: OutboundMessage, limits: ChannelLimits) -> str:
@@ -19,5 +19,5 @@ def send_refusal(message: OutboundMessage, limits: ChannelLimits) -> str:
 
 
 def delivery_key(message: OutboundMessage) -> str:
-    """The same 32 characters for the same message, by which its service, or a search, finds it again."""
+    """32 characters derived from the message's id, by which the message can be found at its service."""
     return hashlib.sha256(message.id.encode(errors="replace")).hexdigest()[:32]

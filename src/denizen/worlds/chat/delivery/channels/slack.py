@@ -1,4 +1,4 @@
-"""Slack: an app of one workspace, by Socket Mode and the Web API (https://docs.slack.dev)."""
+"""Slack: an app in one workspace, over Socket Mode and the Web API (https://docs.slack.dev)."""
 
 import html
 import re
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 _HEARTBEAT_S = 20.0
 _TIMEOUT_S = 120
 _FLOOD_RETRY_S = 30.0
-_MAX_PAGES = 5  # of 200 messages, to find one of ours in
-_MAX_REMEMBERED = 1000
-_SUBTYPES = {None, "bot_message", "file_share", "me_message", "message_changed", "thread_broadcast"}
-_BAD_TOKEN = {
+_MAX_PAGES = 5  # of 200 messages each, when looking for a sent message
+_MAX_REMEMBERED_CHATS = 1000
+_MESSAGE_SUBTYPES = {None, "bot_message", "file_share", "me_message", "message_changed", "thread_broadcast"}
+_TOKEN_ERRORS = {
     "account_inactive",
     "invalid_auth",
     "not_allowed_token_type",
@@ -50,8 +50,8 @@ _BAD_TOKEN = {
     "token_expired",
     "token_revoked",
 }
-_UNCERTAIN = {"", "fatal_error", "internal_error", "request_timeout", "service_unavailable"}
-_STREAM = "stream:"
+_UNCERTAIN_ERRORS = {"", "fatal_error", "internal_error", "request_timeout", "service_unavailable"}
+_STREAM_PREFIX = "stream:"
 _MARKUP = re.compile(r"<([@#!]?)([^>|]*)(?:\|([^>]*))?>")
 _TIMESTAMP = re.compile(r":(\d+\.\d+)")
 
@@ -91,13 +91,13 @@ class SlackChannel:
         self._settings = settings
         self._web = web
         self._me: dict[str, str] = {}
-        self._recipients: dict[str, dict[str, str]] = {}  # of streams, by thread: who wrote last
-        self._streamed: dict[str, str] = {}  # the text that a stream has shown
+        self._recipients: dict[str, dict[str, str]] = {}  # by thread: who wrote last, for streams
+        self._streamed: dict[str, str] = {}  # by stream: the text shown so far
 
     # Receiving
 
     async def receive(self, accept: Accept) -> None:
-        async with _refusals(f"[channels.{self.name}]"), aiohttp.ClientSession() as http:
+        async with _report_refused_token(f"[channels.{self.name}]"), aiohttp.ClientSession() as http:
             me = await self._web.auth_test()
             self._me = {name: str(me.get(name)) for name in ("user_id", "bot_id")}
             while True:
@@ -115,14 +115,14 @@ class SlackChannel:
                         raise ConnectionResetError("Slack closed the connection.")
 
     async def _read(self, envelope: dict[str, Any]) -> InboundMessage | None:
-        """The message of an envelope; None if it has none of a person or another bot."""
+        """The message of an envelope; None unless a person or another bot wrote one."""
         payload = envelope.get("payload") or {}
         if envelope["type"] == "interactive" and payload.get("type") == "block_actions":
-            return self._read_press(payload)
+            return self._message_of_press(payload)
         event = payload.get("event") or {}
         is_edit = event.get("subtype") == "message_changed"
         message = event.get("message", {}) if is_edit else event
-        if event.get("type") not in {"app_mention", "message"} or event.get("subtype") not in _SUBTYPES:
+        if event.get("type") not in {"app_mention", "message"} or event.get("subtype") not in _MESSAGE_SUBTYPES:
             return None
         sender = message.get("user") or message.get("bot_id") or ""
         if not sender or sender == self._me["user_id"] or message.get("bot_id") == self._me["bot_id"]:
@@ -135,9 +135,9 @@ class SlackChannel:
         thread = message.get("thread_ts", "") if message.get("thread_ts") != at else ""
         mention, text = f"<@{self._me['user_id']}>", message.get("text", "")
         files, complaints = await self._files(message.get("files", ()))
-        content = "\n".join([_plain(text.removeprefix(mention)), *complaints]).strip()
-        heard = self._heard(channel, thread, sender, content)
-        _remember(self._recipients, heard.chat, {"user": sender, "team": payload.get("team_id", "")})
+        content = "\n".join([_readable_text(text.removeprefix(mention)), *complaints]).strip()
+        heard = self._new_message(channel, thread, sender, content)
+        _remember_recent(self._recipients, heard.chat, {"user": sender, "team": payload.get("team_id", "")})
         return msgspec.structs.replace(
             heard,
             media=files,
@@ -148,22 +148,22 @@ class SlackChannel:
             sent_at=datetime.fromtimestamp(float(message["edited"]["ts"] if is_edit else at), UTC),
         )
 
-    def _read_press(self, payload: dict[str, Any]) -> InboundMessage | None:
+    def _message_of_press(self, payload: dict[str, Any]) -> InboundMessage | None:
         place, [action, *_] = payload["container"], payload["actions"]
         if not action.get("value"):
             return None
         thread = payload.get("message", {}).get("thread_ts", "")
-        heard = self._heard(place["channel_id"], thread, payload["user"]["id"], action["value"])
+        heard = self._new_message(place["channel_id"], thread, payload["user"]["id"], action["value"])
         identifier = f"press:{place['channel_id']}:{place['message_ts']}:{heard.sender}:{action['action_ts']}"
         return msgspec.structs.replace(heard, id=identifier)
 
-    def _heard(self, channel: str, thread: str, sender: str, content: str) -> InboundMessage:
+    def _new_message(self, channel: str, thread: str, sender: str, content: str) -> InboundMessage:
         is_group, chat = not channel.startswith("D"), f"{channel}/{thread}" if thread else channel
         key = SessionKey(chat, kind="group" if is_group else "direct", channel=self.name)
         return InboundMessage(self.name, chat, sender, content, str(key), thread=thread, is_group=is_group)
 
     async def _files(self, files: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...], list[str]]:
-        """The files of a message, saved; and a sentence about each that can't be."""
+        """The paths of a message's saved files, and a sentence about each file that can't be saved."""
         saved, complaints = list[str](), list[str]()
         headers = {"Authorization": f"Bearer {self._settings.bot_token}"}
         for file in files:
@@ -187,7 +187,7 @@ class SlackChannel:
         if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
         message = msgspec.structs.replace(message, content=message.content.encode(errors="replace").decode())
-        return await _fate(self._deliver(message))
+        return await _outcome_of(self._deliver(message))
 
     async def _deliver(self, message: OutboundMessage) -> Sent:
         key = delivery_key(message)
@@ -196,13 +196,13 @@ class SlackChannel:
             at = await self._put_text(message, key)
         if not message.media or has_files:
             return Sent(native_id=at)
-        # With its text out, the message can't be sent "later" any more: wait here for the files.
-        while (files := await _fate(self._put_files(message, key))).state == "later" and at:
+        # The text is already sent, so the message can't be retried "later": wait here to send the files.
+        while (files := await _outcome_of(self._put_files(message, key))).state == "later" and at:
             await self._home.clock.sleep(files.retry_after)
         return msgspec.structs.replace(files, native_id=at)
 
     async def _find(self, message: OutboundMessage, key: str) -> tuple[str, bool]:
-        """The native id of the text if Slack has it, and whether it has the files."""
+        """The native id of the text if Slack has it, and whether Slack has the files."""
         room, _, thread = message.chat.partition("/")
         asked = _TIMESTAMP.search(message.in_reply_to) if message.in_reply_to.startswith(room) else None
         look = {"channel": room, "oldest": asked[1] if asked else None, "limit": 200, "include_all_metadata": True}
@@ -218,18 +218,18 @@ class SlackChannel:
         return at, has_files
 
     async def _put_text(self, message: OutboundMessage, key: str) -> str:
-        """Make the preview the message, or post one; its native id."""
+        """Turn the preview into the message, or post a new one; return its native id."""
         room, _, thread = message.chat.partition("/")
         metadata = {"event_type": "denizen_message", "event_payload": {"id": key}}
-        preview = message.edits.removeprefix(_STREAM)
+        preview = message.edits.removeprefix(_STREAM_PREFIX)
         if preview:
-            if message.edits.startswith(_STREAM):
-                await _unless_refused(self._web.chat_stopStream(channel=room, ts=preview))
-            update = _written(self._web.chat_update, message, channel=room, ts=preview, metadata=metadata)
-            if await _unless_refused(update):
+            if message.edits.startswith(_STREAM_PREFIX):
+                await _none_if_refused(self._web.chat_stopStream(channel=room, ts=preview))
+            update = _send_markdown(self._web.chat_update, message, channel=room, ts=preview, metadata=metadata)
+            if await _none_if_refused(update):
                 return preview
         place = {"channel": room, "thread_ts": thread or None, "metadata": metadata}
-        return (await _written(self._web.chat_postMessage, message, **place))["ts"]
+        return (await _send_markdown(self._web.chat_postMessage, message, **place))["ts"]
 
     async def _put_files(self, message: OutboundMessage, key: str) -> Sent:
         room, _, thread = message.chat.partition("/")
@@ -246,19 +246,21 @@ class SlackChannel:
         try:
             return await self._show(chat, draft, text)
         except SlackApiError as error:
-            if (fate := _outcome(error)).state == "later":
+            if (fate := _outcome_of_error(error)).state == "later":
                 raise RateLimited(fate.reason) from error
             raise
 
     async def _show(self, chat: str, draft: str, text: str) -> str:
         room, _, thread = chat.partition("/")
-        bare = text.rstrip("… ")  # Slack shows by itself that a stream goes on
-        if draft.startswith(_STREAM):
+        bare = text.rstrip("… ")  # Slack itself shows that a stream continues
+        if draft.startswith(_STREAM_PREFIX):
             shown = self._streamed.get(draft, bare)
             if bare.startswith(shown) and bare != shown:
                 added = bare[len(shown) :]
-                await self._web.chat_appendStream(channel=room, ts=draft.removeprefix(_STREAM), markdown_text=added)
-                _remember(self._streamed, draft, bare)
+                await self._web.chat_appendStream(
+                    channel=room, ts=draft.removeprefix(_STREAM_PREFIX), markdown_text=added
+                )
+                _remember_recent(self._streamed, draft, bare)
             return draft
         if draft:
             await self._web.chat_update(channel=room, ts=draft, markdown_text=text)
@@ -266,23 +268,23 @@ class SlackChannel:
         if thread and (to := self._recipients.get(chat)):
             recipient = {"recipient_user_id": to["user"], "recipient_team_id": to["team"]}
             stream = self._web.chat_startStream(channel=room, thread_ts=thread, markdown_text=bare, **recipient)
-            if started := await _unless_refused(stream):
-                _remember(self._streamed, draft := _STREAM + started["ts"], bare)
+            if started := await _none_if_refused(stream):
+                _remember_recent(self._streamed, draft := _STREAM_PREFIX + started["ts"], bare)
                 return draft
         posted = await self._web.chat_postMessage(channel=room, thread_ts=thread or None, markdown_text=text)
         return str(posted["ts"])
 
 
-def _remember(values: dict[str, Any], key: str, value: Any) -> None:
-    """Keep a value; the oldest is forgotten where there are many."""
+def _remember_recent(values: dict[str, Any], key: str, value: Any) -> None:
+    """Store a value; drop the oldest if there are too many."""
     values.pop(key, None)
     values[key] = value
-    if len(values) > _MAX_REMEMBERED:
+    if len(values) > _MAX_REMEMBERED_CHATS:
         values.pop(next(iter(values)))
 
 
-async def _written(method: Callable[..., Awaitable[Any]], message: OutboundMessage, **place: Any) -> Any:
-    """Call a method of the Web API with a message's Markdown and buttons; with its plain text if Slack refuses that."""
+async def _send_markdown(method: Callable[..., Awaitable[Any]], message: OutboundMessage, **place: Any) -> Any:
+    """Call a Web API method with a message's Markdown and buttons, or with plain text if Slack rejects those."""
     body: dict[str, Any] = {"markdown_text": message.content}
     if message.choices:
         buttons: list[dict[str, Any]] = []
@@ -292,33 +294,33 @@ async def _written(method: Callable[..., Awaitable[Any]], message: OutboundMessa
         blocks = [{"type": "markdown", "text": message.content}, {"type": "actions", "elements": buttons}]
         body = {"blocks": blocks, "text": message.content[:1000]}
     plain = html.escape(message.content, quote=False)
-    return await _unless_refused(method(**place, **body)) or await method(**place, text=plain)
+    return await _none_if_refused(method(**place, **body)) or await method(**place, text=plain)
 
 
-async def _unless_refused(call: Awaitable[Any]) -> Any:
-    """The answer of a call; None if Slack refuses what was asked, and did nothing."""
+async def _none_if_refused(call: Awaitable[Any]) -> Any:
+    """The response to a call; None if Slack rejected it without effect."""
     from slack_sdk.errors import SlackApiError
 
     try:
         return await call
     except SlackApiError as error:
-        if _outcome(error).state != "failed":
+        if _outcome_of_error(error).state != "failed":
             raise
         return None
 
 
-async def _fate(sending: Awaitable[Sent]) -> Sent:
-    """What became of a message, also if a request failed."""
+async def _outcome_of(sending: Awaitable[Sent]) -> Sent:
+    """Send, and translate request errors into an outcome."""
     from slack_sdk.errors import SlackClientError
 
     try:
         return await sending
     except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-        return _outcome(error)
+        return _outcome_of_error(error)
 
 
-def _outcome(error: Exception) -> Sent:
-    """The fate of a message whose request ended like this."""
+def _outcome_of_error(error: Exception) -> Sent:
+    """The outcome of a message whose request raised this error."""
     from slack_sdk.errors import SlackApiError
 
     if isinstance(error, SlackApiError):
@@ -326,9 +328,9 @@ def _outcome(error: Exception) -> Sent:
         if getattr(response, "status_code", 0) == 429 or code == "ratelimited":
             wait = float(getattr(response, "headers", {}).get("Retry-After", _FLOOD_RETRY_S))
             return Sent("later", f"Slack takes more in {wait:g} s.", retry_after=wait)
-        if code in _BAD_TOKEN:
+        if code in _TOKEN_ERRORS:
             return Sent("later", f"Slack refuses the token: {code}.", retry_after=REFUSED_RETRY_S)
-        if code not in _UNCERTAIN:
+        if code not in _UNCERTAIN_ERRORS:
             return Sent("failed", f"Slack refuses it: {code}.")
     if isinstance(error, aiohttp.ClientConnectorError):
         return Sent("later", f"Slack can't be reached: {error}", retry_after=CONNECT_RETRY_S)
@@ -340,8 +342,8 @@ def _code(error: Any) -> str:
     return data.get("error", "") if isinstance(data, dict) else ""
 
 
-def _plain(text: str) -> str:
-    """A text as people see it: Slack writes links and names as `<url|label>` and `<@id>`."""
+def _readable_text(text: str) -> str:
+    """The text as people see it; Slack encodes links and names as `<url|label>` and `<@id>`."""
 
     def shown(match: re.Match[str]) -> str:
         sign, target, label = match[1], match[2], match[3]
@@ -353,14 +355,14 @@ def _plain(text: str) -> str:
 
 
 @asynccontextmanager
-async def _refusals(account: str) -> AsyncGenerator[None]:
-    """Raise ChannelRefused where Slack refuses a token."""
+async def _report_refused_token(account: str) -> AsyncGenerator[None]:
+    """Raise ChannelRefused if Slack refuses a token."""
     from slack_sdk.errors import SlackApiError
 
     try:
         yield
     except SlackApiError as error:
-        if (code := _code(error)) not in _BAD_TOKEN:
+        if (code := _code(error)) not in _TOKEN_ERRORS:
             raise
         advice = "copy both tokens again from https://api.slack.com/apps"
         raise ChannelRefused(f"Slack refuses a token of {account} ({code}): {advice}.") from error
@@ -369,7 +371,7 @@ async def _refusals(account: str) -> AsyncGenerator[None]:
 def _web(settings: SlackSettings) -> "AsyncWebClient":
     from slack_sdk.web.async_client import AsyncWebClient
 
-    # Without the library's own retries: after a lost connection they would post a message twice.
+    # Disable the library's retries: after a lost connection they would post a message twice.
     return AsyncWebClient(settings.bot_token, settings.base_url, timeout=_TIMEOUT_S, retry_handlers=[])
 
 
@@ -380,11 +382,11 @@ def _connect(settings: SlackSettings, home: ChannelHome) -> SlackChannel:
 async def _check(settings: SlackSettings) -> str:
     web = _web(settings)
     try:
-        async with _refusals("this app"):
+        async with _report_refused_token("this app"):
             me = await web.auth_test()
             await web.apps_connections_open(app_token=settings.app_token)
     except aiohttp.ClientError as error:
-        raise ConfigError(f"{settings.base_url} doesn't answer as Slack does: {error}.") from error
+        raise ConfigError(f"{settings.base_url} doesn't respond like Slack: {error}.") from error
     return f"@{me['user']} in {me['team']}"
 
 

@@ -1,4 +1,4 @@
-"""Small files in which a channel keeps how far it has read."""
+"""Small files that store a channel's reading progress."""
 
 import logging
 from pathlib import Path
@@ -25,6 +25,6 @@ def read_state(path: Path, kind: type[_StructT]) -> _StructT | None:
 
 
 def write_state(path: Path, state: msgspec.Struct, *, sync: bool = True) -> None:
-    """Write the file whole, for the user alone; without `sync` the machine's death may take it back."""
+    """Write the file atomically and privately; without `sync` a machine crash may lose the change."""
     private_folder(path.parent)
     write_private(path, msgspec.json.encode(state), sync=sync)

@@ -1,4 +1,4 @@
-"""Telegram: a bot, by long polling of the Bot API (https://core.telegram.org/bots/api)."""
+"""Telegram: a bot that long-polls the Bot API (https://core.telegram.org/bots/api)."""
 
 import itertools
 import logging
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from telegram import Bot, CallbackQuery, Chat, InlineKeyboardMarkup, Message, Update, User
     from telegram.request import HTTPXRequest
 
-_POLL_S = 50
+_POLL_TIMEOUT_S = 50
 _READ_TIMEOUT_S = 30.0
-_UPDATES = ["message", "edited_message", "callback_query"]
-_MAX_CAPTION = 1024  # UTF-16 units
+_UPDATE_TYPES = ["message", "edited_message", "callback_query"]
+_MAX_CAPTION_UTF16 = 1024  # UTF-16 units
 _PHOTOS = {"image/jpeg", "image/png", "image/webp"}
 _MAX_PHOTO_BYTES = 10_000_000
 _MAX_BUTTON_BYTES = 64
-_DRAFT = "draft:"
+_DRAFT_PREFIX = "draft:"
 
-# A draft is for private chats alone, so the kind of preview is `edit`: the id of a draft is one that no message has.
+# Only private chats have drafts, so `live` is `edit`; drafts have ids that no message has.
 _LIMITS = ChannelLimits(
     length=4096,
     unit="utf16",
@@ -52,7 +52,7 @@ _LIMITS = ChannelLimits(
     media_in=20_000_000,
     media_out=50_000_000,
     live="edit",
-    live_interval=3.0,  # a group takes 20 messages a minute
+    live_interval=3.0,  # groups allow 20 messages a minute
     buttons=True,
     threads=True,
     groups=True,
@@ -65,7 +65,7 @@ class TelegramSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknow
     token: str
     """The bot's token, from @BotFather."""
     base_url: str = "https://api.telegram.org"
-    """The Bot API server: Telegram's, or one of your own."""
+    """The Bot API server: Telegram's, or your own."""
 
 
 class TelegramChannel:
@@ -91,31 +91,35 @@ class TelegramChannel:
         try:
             me = await self._bot.get_me()
             while True:
-                for update in await self._bot.get_updates(self._offset, timeout=_POLL_S, allowed_updates=_UPDATES):
+                for update in await self._bot.get_updates(
+                    self._offset, timeout=_POLL_TIMEOUT_S, allowed_updates=_UPDATE_TYPES
+                ):
                     if update.callback_query:
-                        await self._take_press(update.callback_query, accept)
+                        await self._accept_press(update.callback_query, accept)
                     elif message := await self._read(update, me):
                         await accept(message)
-                    self._offset = update.update_id + 1  # the next request confirms it
+                    self._offset = update.update_id + 1  # confirms this update with the next request
         except InvalidToken as error:
             raise _token_refused(f"[channels.{self.name}]") from error
         except Conflict as error:
-            advice = "stop the other program that uses this bot, or give this one a bot of its own"
+            advice = "stop the other program that uses this bot, or use a different bot"
             raise ChannelRefused(f"Telegram refuses [channels.{self.name}] ({error}): {advice}.") from error
         finally:
             await self._polling.shutdown()
 
     async def _read(self, update: "Update", me: "User") -> InboundMessage | None:
-        """The message of an update; None for one of the bot itself, or with neither text nor a file."""
+        """The message of an update; None if the bot itself wrote it, or if it has neither text nor a file."""
         message = update.message or update.edited_message
         if not message or not message.from_user or message.from_user.id == me.id:
             return None
-        is_addressed, text = _addressed(message, me)
+        is_addressed, text = _addressed_text(message, me)
         files, complaint = await self._files(message)
         identifier = f"{message.chat.id}:{message.message_id}"
         topic = message.message_thread_id if message.is_topic_message else None
         heard = msgspec.structs.replace(
-            self._heard(message.from_user, message.chat, topic, "\n".join(filter(None, (text, complaint))), identifier),
+            self._new_message(
+                message.from_user, message.chat, topic, "\n".join(filter(None, (text, complaint))), identifier
+            ),
             media=files,
             is_addressed=is_addressed,
             sent_at=message.edit_date or message.date,
@@ -124,7 +128,9 @@ class TelegramChannel:
             heard = msgspec.structs.replace(heard, id=f"{identifier}:{update.update_id}", edit_of=identifier)
         return heard if heard.content or files else None
 
-    def _heard(self, sender: "User", chat: "Chat", topic: int | None, content: str, identifier: str) -> InboundMessage:
+    def _new_message(
+        self, sender: "User", chat: "Chat", topic: int | None, content: str, identifier: str
+    ) -> InboundMessage:
         is_group, place = chat.type != "private", f"{chat.id}/{topic}" if topic else str(chat.id)
         return InboundMessage(
             self.name,
@@ -140,7 +146,7 @@ class TelegramChannel:
         )
 
     async def _files(self, message: "Message") -> tuple[tuple[str, ...], str]:
-        """The files of a message, saved; and a sentence about one that is too large."""
+        """The paths of a message's saved files, and a sentence if one is too large."""
         from telegram.error import BadRequest
 
         photo = message.photo[-1] if message.photo else None
@@ -160,15 +166,15 @@ class TelegramChannel:
         data, name = await file.download_as_bytearray(), name or Path(file.file_path or "").name
         return (await save_media(self._home, file.file_unique_id, name, bytes(data)),), ""
 
-    async def _take_press(self, query: "CallbackQuery", accept: Accept) -> None:
-        """Accept a pressed button as the words of the person who pressed it, and end its waiting sign."""
+    async def _accept_press(self, query: "CallbackQuery", accept: Accept) -> None:
+        """Accept a pressed button as a message from the person who pressed it, and end its progress indicator."""
         from telegram import Message
         from telegram.error import BadRequest
 
         if (asked := query.message) and query.data:
             topic = asked.message_thread_id if isinstance(asked, Message) and asked.is_topic_message else None
-            await accept(self._heard(query.from_user, asked.chat, topic, query.data, f"press:{query.id}"))
-        with suppress(BadRequest):  # it is too old to be answered: nobody waits
+            await accept(self._new_message(query.from_user, asked.chat, topic, query.data, f"press:{query.id}"))
+        with suppress(BadRequest):  # the press is too old to be answered
             await query.answer()
 
     # Sending
@@ -177,68 +183,73 @@ class TelegramChannel:
         if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
         message = msgspec.structs.replace(message, content=message.content.encode(errors="replace").decode())
-        return await _fate(self._deliver(message))
+        return await _outcome_of(self._deliver(message))
 
     async def _deliver(self, message: OutboundMessage) -> Sent:
-        preview = "" if message.edits.startswith(_DRAFT) else message.edits
+        preview = "" if message.edits.startswith(_DRAFT_PREFIX) else message.edits
         if message.may_be_sent and not preview:
-            return Sent("unknown", "An earlier attempt ended without an answer, and Telegram can't be asked.")
-        if message.media and not preview and self.limits.measure(message.content) <= _MAX_CAPTION:
+            return Sent("unknown", "Telegram can't tell whether an earlier attempt arrived.")
+        if message.media and not preview and self.limits.measure(message.content) <= _MAX_CAPTION_UTF16:
             return await self._send_files(message, message.content)
         sent = await self._edit(message, preview) if preview else await self._send_text(message)
         if sent.state != "sent" or not message.media:
             return sent
-        # With its text out, the message can't be sent "later" any more: wait here for the files.
-        while (files := await _fate(self._send_files(message, ""))).state == "later":
+        # The text is already sent, so the message can't be retried "later": wait here to send the files.
+        while (files := await _outcome_of(self._send_files(message, ""))).state == "later":
             await self._home.clock.sleep(files.retry_after)
         return sent if files.state == "sent" else Sent(files.state, f"The text was sent. The files: {files.reason}")
 
     async def _send_text(self, message: OutboundMessage) -> Sent:
-        place, buttons = _place(message.chat), _buttons(message.choices)
-        sent = await _formatted(self._bot.send_message, "text", message.content, **place, reply_markup=buttons)
+        place, buttons = _target_of(message.chat), _buttons(message.choices)
+        sent = await _send_markdown(self._bot.send_message, "text", message.content, **place, reply_markup=buttons)
         return Sent(native_id=str(sent.message_id))
 
     async def _edit(self, message: OutboundMessage, preview: str) -> Sent:
-        """Make a preview the message; send another if Telegram won't edit it. An edit may be repeated."""
+        """Turn a preview into the message, or send a new one if Telegram refuses the edit. Edits may be repeated."""
         from telegram.error import BadRequest
 
-        place = {"chat_id": _place(message.chat)["chat_id"], "message_id": int(preview)}
+        place = {"chat_id": _target_of(message.chat)["chat_id"], "message_id": int(preview)}
         buttons = _buttons(message.choices)
         try:
-            await _formatted(self._bot.edit_message_text, "text", message.content, **place, reply_markup=buttons)
+            await _send_markdown(self._bot.edit_message_text, "text", message.content, **place, reply_markup=buttons)
         except BadRequest as error:
             if "not modified" not in error.message:
                 if message.may_be_sent:
-                    return Sent("unknown", f"The preview can't be edited ({error}); another message may replace it.")
+                    return Sent(
+                        "unknown",
+                        f"The preview can't be edited ({error}); an earlier attempt may have sent a new message.",
+                    )
                 return await self._send_text(message)
         return Sent(native_id=preview)
 
     async def _send_files(self, message: OutboundMessage, caption: str) -> Sent:
-        """Send one file as its kind, or several as an album of documents."""
+        """Send a single file as photo, voice or document, or several as an album of documents."""
         from telegram import InputMediaDocument
 
-        paths, place = [Path(each) for each in message.media], _place(message.chat)
+        paths, place = [Path(each) for each in message.media], _target_of(message.chat)
         if len(paths) > 1:
             album = [InputMediaDocument(path.read_bytes(), filename=path.name) for path in paths]
-            sent = (await _formatted(self._bot.send_media_group, "caption", caption, **place, media=album))[0]
+            sent = (await _send_markdown(self._bot.send_media_group, "caption", caption, **place, media=album))[0]
         else:
-            kind = _kind(paths[0])
+            kind = _media_kind(paths[0])
             place |= {kind: paths[0], "reply_markup": _buttons(message.choices)}
-            sent = await _formatted(getattr(self._bot, f"send_{kind}"), "caption", caption, **place)
+            sent = await _send_markdown(getattr(self._bot, f"send_{kind}"), "caption", caption, **place)
         return Sent(native_id=str(sent.message_id))
 
     async def show(self, chat: str, draft: str, text: str) -> str:
         from telegram.error import BadRequest, InvalidToken, RetryAfter
 
-        place = _place(chat)
+        place = _target_of(chat)
         if not draft and self._has_drafts and place["chat_id"].isdigit():  # the ids of groups are negative
-            draft = f"{_DRAFT}{next(self._draft_ids)}"
+            draft = f"{_DRAFT_PREFIX}{next(self._draft_ids)}"
         try:
-            if draft.startswith(_DRAFT):
+            if draft.startswith(_DRAFT_PREFIX):
                 try:
-                    await self._bot.send_message_draft(draft_id=int(draft.removeprefix(_DRAFT)), text=text, **place)
+                    await self._bot.send_message_draft(
+                        draft_id=int(draft.removeprefix(_DRAFT_PREFIX)), text=text, **place
+                    )
                     return draft
-                except (BadRequest, InvalidToken):  # older Bot API servers don't know the method
+                except (BadRequest, InvalidToken):  # older Bot API servers lack the method
                     self._has_drafts, draft = False, ""
             if draft:
                 await self._bot.edit_message_text(text, place["chat_id"], int(draft))
@@ -248,8 +259,8 @@ class TelegramChannel:
             raise RateLimited(str(error)) from error
 
 
-async def _formatted(method: Callable[..., Awaitable[Any]], name: str, text: str, **arguments: Any) -> Any:
-    """Call a method of the bot with the argument `name` as MarkdownV2; as plain text if Telegram refuses that."""
+async def _send_markdown(method: Callable[..., Awaitable[Any]], name: str, text: str, **arguments: Any) -> Any:
+    """Call a bot method with `text` as MarkdownV2 in the argument `name`, or as plain text if Telegram rejects that."""
     from telegram.error import BadRequest
 
     from denizen.worlds.chat.delivery.channels.markdown_v2 import markdown_v2
@@ -263,8 +274,8 @@ async def _formatted(method: Callable[..., Awaitable[Any]], name: str, text: str
     return await method(**arguments, **{name: text})
 
 
-async def _fate(sending: Awaitable[Sent]) -> Sent:
-    """What became of a message, also if its request failed."""
+async def _outcome_of(sending: Awaitable[Sent]) -> Sent:
+    """Send, and translate request errors into an outcome."""
     import httpx
     from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, RetryAfter, TelegramError
 
@@ -283,13 +294,13 @@ async def _fate(sending: Awaitable[Sent]) -> Sent:
         return Sent("unknown", f"Telegram's answer was lost: {error}")
 
 
-def _place(chat: str) -> dict[str, Any]:
+def _target_of(chat: str) -> dict[str, Any]:
     room, _, thread = chat.partition("/")
     return {"chat_id": room, "message_thread_id": int(thread) if thread else None}
 
 
 def _buttons(choices: Sequence[AnswerChoice]) -> "InlineKeyboardMarkup | None":
-    """A row of buttons; None if there are no choices, or one is too long for a button: the text says how to answer."""
+    """A row of buttons; None without choices, or if one is too long (the text also says how to answer)."""
     from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
     if not choices or any(len(choice.text.encode()) > _MAX_BUTTON_BYTES for choice in choices):
@@ -297,14 +308,14 @@ def _buttons(choices: Sequence[AnswerChoice]) -> "InlineKeyboardMarkup | None":
     return InlineKeyboardMarkup([[InlineKeyboardButton(each.label, callback_data=each.text) for each in choices]])
 
 
-def _kind(path: Path) -> str:
+def _media_kind(path: Path) -> str:
     if mimetypes.guess_type(path.name)[0] in _PHOTOS and path.stat().st_size <= _MAX_PHOTO_BYTES:
         return "photo"
     return "voice" if path.suffix in {".oga", ".ogg"} else "document"
 
 
-def _addressed(message: "Message", me: "User") -> tuple[bool, str]:
-    """Whether a message is for the bot, and its text without the bot's name at the beginning."""
+def _addressed_text(message: "Message", me: "User") -> tuple[bool, str]:
+    """Whether a message addresses the bot, and its text without a leading bot name."""
     text = message.text or message.caption or (message.sticker.emoji if message.sticker else "") or ""
     name, replied = f"@{me.username}".casefold(), message.reply_to_message
     # Every message of a topic is a reply to the one that created it.

@@ -1,6 +1,6 @@
-"""Webhooks: messages that programs post, and replies that are posted to them, signed both ways.
+"""Webhooks: programs post messages, and replies are posted to them; both are signed.
 
-The headers and the signature are those of Standard Webhooks 1.0, https://www.standardwebhooks.com.
+Headers and signatures follow Standard Webhooks 1.0, https://www.standardwebhooks.com.
 """
 
 import asyncio
@@ -24,29 +24,29 @@ from denizen.worlds.chat.delivery.channels.outgoing import (
     send_refusal,
 )
 
-REPLAY_WINDOW_S = 300.0
-"""The furthest that a request's time may be off."""
+MAX_CLOCK_SKEW_S = 300.0
+"""How far a request's timestamp may be from our clock."""
 TIMEOUT_S = 30.0
 UNAVAILABLE_RETRY_S = 30.0
-"""Before a receiver gets a message again that names no time itself."""
-_ID, _TIMESTAMP, _SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
+"""The delay before a retry if the receiver sends no Retry-After."""
+_ID_HEADER, _TIMESTAMP_HEADER, _SIGNATURE_HEADER = "webhook-id", "webhook-timestamp", "webhook-signature"
 
 
 class WebhookSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[channels.webhook]`."""
 
     url: str
-    """Replies are posted there."""
+    """Where replies are posted."""
     secret: str
-    """The key of both ways: `whsec_` and at least 24 bytes in base64; best as a reference, `"${WEBHOOK_SECRET}"`."""
+    """The shared secret, `whsec_` and at least 24 bytes in base64; preferably a reference: `"${WEBHOOK_SECRET}"`."""
     port: int
-    """Messages are posted there, to `/`."""
+    """The port to listen at; messages are posted to `/`."""
     host: str = "127.0.0.1"
     """The address to listen at; a reverse proxy adds TLS."""
 
 
 class WebhookMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a request that brings a message."""
+    """The body of an incoming message."""
 
     content: str
     chat: str = "webhook"
@@ -54,7 +54,7 @@ class WebhookMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WebhookReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The body of a request that sends one. To press the button of a choice, post its text to the chat."""
+    """The body of an outgoing message. To answer with a choice, post its text to the chat."""
 
     chat: str
     content: str
@@ -63,7 +63,7 @@ class WebhookReply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def signature(key: bytes, message_id: str, timestamp: str, body: bytes) -> str:
-    """The header that proves a request."""
+    """The signature header of a request."""
     digest = hmac.digest(key, f"{message_id}.{timestamp}.".encode(errors="replace") + body, hashlib.sha256)
     return f"v1,{base64.b64encode(digest).decode()}"
 
@@ -75,7 +75,7 @@ def key_of(secret: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if not secret.startswith("whsec_") or len(key) < 24:
-        raise ConfigError("The secret of a webhook is `whsec_` and at least 24 bytes in base64.")
+        raise ConfigError("A webhook's secret is `whsec_` and at least 24 bytes in base64.")
     return key
 
 
@@ -100,7 +100,7 @@ class WebhookChannel:
                 key = SessionKey(received.chat, channel=self.name)
             except (msgspec.DecodeError, SessionError) as error:
                 return web.Response(status=400, text=str(error))
-            message_id, chat = request.headers[_ID], received.chat
+            message_id, chat = request.headers[_ID_HEADER], received.chat
             await accept(InboundMessage(self.name, chat, received.sender, received.content, str(key), id=message_id))
             return web.Response(status=204)
 
@@ -115,28 +115,30 @@ class WebhookChannel:
             await runner.cleanup()
 
     def _refusal(self, request: web.Request, body: bytes) -> str:
-        """Why a request isn't believed; empty if it is."""
-        message_id, timestamp, given = (request.headers.get(name, "") for name in (_ID, _TIMESTAMP, _SIGNATURE))
+        """Why a request is rejected; empty if it is valid."""
+        message_id, timestamp, given = (
+            request.headers.get(name, "") for name in (_ID_HEADER, _TIMESTAMP_HEADER, _SIGNATURE_HEADER)
+        )
         expected = signature(self._key, message_id, timestamp, body)
         if not message_id or not any(
             hmac.compare_digest(each.encode(errors="replace"), expected.encode()) for each in given.split()
         ):
-            return f"The signature is wrong. Sign {_ID}.{_TIMESTAMP}.body with the channel's secret."
-        if not timestamp.isdecimal() or abs(self._clock.now().timestamp() - int(timestamp)) > REPLAY_WINDOW_S:
-            return f"{_TIMESTAMP} is more than {REPLAY_WINDOW_S:g} s off."
+            return f"The signature is wrong. Sign {_ID_HEADER}.{_TIMESTAMP_HEADER}.body with the channel's secret."
+        if not timestamp.isdecimal() or abs(self._clock.now().timestamp() - int(timestamp)) > MAX_CLOCK_SKEW_S:
+            return f"{_TIMESTAMP_HEADER} is more than {MAX_CLOCK_SKEW_S:g} s off."
         return ""
 
     async def send(self, message: OutboundMessage) -> Sent:
         if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
-        # The receiver drops an id that it has, so the same request finds out what became of an earlier one.
+        # The receiver drops ids that it has seen, so a request can safely be repeated.
         message_id = f"msg_{delivery_key(message)}"
         timestamp = str(int(self._clock.now().timestamp()))
         body = msgspec.json.encode(WebhookReply(message.chat, message.content, message.in_reply_to, message.choices))
         headers = {
-            _ID: message_id,
-            _TIMESTAMP: timestamp,
-            _SIGNATURE: signature(self._key, message_id, timestamp, body),
+            _ID_HEADER: message_id,
+            _TIMESTAMP_HEADER: timestamp,
+            _SIGNATURE_HEADER: signature(self._key, message_id, timestamp, body),
             hdrs.CONTENT_TYPE: "application/json",
         }
         try:
@@ -165,7 +167,7 @@ def _outcome(response: aiohttp.ClientResponse, message_id: str) -> Sent:
 
 
 async def check(settings: WebhookSettings) -> str:
-    """The two addresses. Raises ConfigError if the secret is no key, or the receiver can't be reached."""
+    """Check the settings, and return both addresses. Raises ConfigError for a bad secret or an unreachable receiver."""
     key_of(settings.secret)
     try:
         async with (
@@ -178,7 +180,7 @@ async def check(settings: WebhookSettings) -> str:
 
 
 def account(settings: WebhookSettings) -> str:
-    """The address that it listens at."""
+    """The address to listen at, which only one gateway can use."""
     return f"{settings.host}:{settings.port}"
 
 
@@ -188,5 +190,5 @@ KIND = ChannelKind(
     check=check,
     account=account,
     steps="Give the program that posts and receives messages the same secret: whsec_ and 32 random bytes in base64.\n"
-    "How it signs: https://www.standardwebhooks.com",
+    "How to sign messages: https://www.standardwebhooks.com",
 )

@@ -20,13 +20,13 @@ from denizen.text.printable import printable
 from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, send_refusal
 
 MAX_CHARS = 10_000
-"""XMPP has no limit; servers refuse stanzas of more than some 100 kB."""
+"""XMPP has no limit; servers reject stanzas of more than about 100 kB."""
 CONFIRM_TIMEOUT_S = 60.0
 KEEPALIVE_S = 120.0
 JOIN_TIMEOUT_S = 30
 LEAVE_TIMEOUT_S = 3.0
-PAGE_MESSAGES = 100
-"""Messages read from the archive at once; one that may have been sent is looked for among a chat's last ones."""
+ARCHIVE_PAGE_MESSAGES = 100
+"""Messages per archive page; an uncertain message is looked for in a chat's last page."""
 _PLUGINS = ("xep_0030", "xep_0045", "xep_0198", "xep_0199", "xep_0203", "xep_0308", "xep_0313", "xep_0359")
 _log = logging.getLogger(__name__)
 
@@ -39,28 +39,28 @@ class XmppSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fi
     password: str
     """The account's password."""
     host: str = ""
-    """Where the server is, with `port`; empty: as its domain's DNS says."""
+    """The server's address, with `port`; empty: from the domain's DNS records."""
     port: int = 5222
     direct_tls: bool = False
-    """TLS from the first byte, as at port 5223, instead of STARTTLS."""
+    """TLS from the start (port 5223) instead of STARTTLS."""
     ca: str = ""
-    """A file of certificates to trust, besides the system's."""
+    """A file of certificates to trust in addition to the system's."""
     nick: str = "denizen"
     """The agent's name in rooms."""
     rooms: tuple[str, ...] = ()
-    """The rooms to join, as `room@conference.server`."""
+    """The rooms to join: `room@conference.example.org`."""
 
 
 class XmppChannel:
-    """An account, its direct chats and rooms. A chat is the address of a person or of a room."""
+    """An account with direct chats and rooms. A chat is the address of a person or a room."""
 
     def __init__(self, settings: XmppSettings, home: ChannelHome) -> None:
         self.name = home.name
         self._settings = settings
         self._clock = home.clock
-        self._archived = home.folder / "last_archived"
+        self._last_archived_path = home.folder / "last_archived"
         self._client: Any = None
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._inbox: deque[tuple[InboundMessage, str]] = deque()
         self._is_online = False
         self._joined = set[str]()
@@ -83,13 +83,13 @@ class XmppChannel:
         _open(client, self._settings)
         try:
             while True:
-                self._news.clear()
+                self._changed.clear()
                 while self._inbox:
                     message, archived = self._inbox[0]
                     await accept(message)
                     self._inbox.popleft()
                     if archived:
-                        write_private(self._archived, archived.encode(), sync=False)
+                        write_private(self._last_archived_path, archived.encode(), sync=False)
                 if self._failure:
                     raise self._failure
                 await self._wait(client)
@@ -97,45 +97,45 @@ class XmppChannel:
             await _close(client)
 
     async def _wait(self, client: Any) -> None:
-        """Return when there is news, or after a while if the server is still there."""
+        """Wait for a change. Ping the server now and then, and abort the connection if it doesn't answer."""
         from slixmpp.exceptions import IqError, IqTimeout
 
         try:
             async with asyncio.timeout(KEEPALIVE_S):
-                await self._news.wait()
+                await self._changed.wait()
         except TimeoutError:
             try:
                 await client.plugin["xep_0199"].send_ping(client.boundjid.domain, timeout=CONFIRM_TIMEOUT_S)
             except IqError:
-                return  # it doesn't know pings, but is there
+                return  # the server is there, but doesn't support pings
             except IqTimeout:
                 client.abort()
 
     def _new_client(self) -> Any:
         client = _client(self._settings, self._fail)
-        client.exception = self._fail  # else slixmpp drops what its handlers raise
-        client.add_event_handler("stream_negotiated", self._begin)
-        client.add_event_handler("session_resumed", self._resume)
-        client.add_event_handler("message", self._hear)
-        client.add_event_handler("message_error", self._note_error)
-        client.add_event_handler("stanza_acked", self._confirm)
+        client.exception = self._fail  # otherwise slixmpp drops handlers' exceptions
+        client.add_event_handler("stream_negotiated", self._on_session_start)
+        client.add_event_handler("session_resumed", self._on_online)
+        client.add_event_handler("message", self._on_message)
+        client.add_event_handler("message_error", self._on_error)
+        client.add_event_handler("stanza_acked", self._on_ack)
         return client
 
-    async def _begin(self, _: object) -> None:
-        """A new session: read what came meanwhile, and say that we are here."""
+    async def _on_session_start(self, _: object) -> None:
+        """Start a new session: read missed messages from the archive, send presence, and join the rooms."""
         from slixmpp import JID
         from slixmpp.exceptions import IqError, XMPPError
 
-        after = self._archived.read_text(encoding="utf-8") if self._archived.exists() else ""
+        after = self._last_archived_path.read_text(encoding="utf-8") if self._last_archived_path.exists() else ""
         try:
             while after and (results := await self._archive(after=after)):
                 for result in results:
                     after, forwarded = result["mam_result"]["id"], result["mam_result"]["forwarded"]
-                    self._take(forwarded["stanza"], after, forwarded["delay"]["stamp"])
+                    self._queue_message(forwarded["stanza"], after, forwarded["delay"]["stamp"])
         except IqError as error:
-            _log.warning("Channel %s can't read what was written meanwhile: %s", self.name, error.condition)
+            _log.warning("Channel %s can't read missed messages: %s", self.name, error.condition)
         self._joined.clear()
-        self._resume(None)
+        self._on_online(None)
         self._client.send_presence()
         for room in self._settings.rooms:
             try:
@@ -147,9 +147,9 @@ class XmppChannel:
             else:
                 self._joined.add(room)
 
-    def _resume(self, _: object) -> None:
+    def _on_online(self, _: object) -> None:
         self._is_online = True
-        self._news.set()
+        self._changed.set()
 
     def _fail(self, failure: Exception) -> None:
         self._is_online = False
@@ -157,19 +157,19 @@ class XmppChannel:
         for ack in self._acks.values():
             if not ack.done():
                 ack.set_exception(ConnectionError(str(failure)))
-        self._news.set()
+        self._changed.set()
 
     # Receiving
 
-    def _hear(self, stanza: Any) -> None:
+    def _on_message(self, stanza: Any) -> None:
         own = self._client.boundjid.bare
         archived = stanza["stanza_id"]["id"] if stanza["stanza_id"]["by"] == own else ""
         delay = stanza.get_plugin("delay", check=True)
         if not (delay and stanza["type"] == "groupchat"):  # a room's history
-            self._take(stanza, archived, delay["stamp"] if delay else None)
+            self._queue_message(stanza, archived, delay["stamp"] if delay else None)
 
-    def _take(self, stanza: Any, archived: str, written_at: datetime | None) -> None:
-        """Put a message into the inbox, unless it is our own."""
+    def _queue_message(self, stanza: Any, archived: str, written_at: datetime | None) -> None:
+        """Add a message to the inbox, unless we wrote it."""
         sender, text = stanza["from"], printable(stanza["body"]).strip()
         is_group = stanza["type"] == "groupchat"
         is_own = sender.resource == self._settings.nick if is_group else sender.bare == self._client.boundjid.bare
@@ -197,7 +197,7 @@ class XmppChannel:
             sent_at=written_at or self._clock.now(),
         )
         self._inbox.append((message, archived))
-        self._news.set()
+        self._changed.set()
 
     # Sending
 
@@ -221,7 +221,7 @@ class XmppChannel:
         self._acks[message.id] = asyncio.get_running_loop().create_future()
         try:
             stanza.send()
-            await self._confirmed(stanza)
+            await self._wait_for_ack(stanza)
         except OSError as lost:
             return Sent("unknown", f"The server didn't confirm it. {lost}")
         finally:
@@ -245,26 +245,26 @@ class XmppChannel:
             stanza["replace"]["id"] = edits
         return stanza
 
-    async def _confirmed(self, stanza: Any) -> None:
-        """Wait until the server has processed what was sent. Raises OSError."""
+    async def _wait_for_ack(self, stanza: Any) -> None:
+        """Wait until the server acknowledges a stanza. Raises OSError."""
         if "stream_management" in self._client.features:
             self._client.send(str(self._client.plugin["xep_0198"].stanza.RequestAck(self._client)))
         else:
             server = self._client.boundjid.domain
-            self._client.plugin["xep_0199"].send_ping(server, callback=partial(self._confirm, stanza))
+            self._client.plugin["xep_0199"].send_ping(server, callback=partial(self._on_ack, stanza))
         async with asyncio.timeout(CONFIRM_TIMEOUT_S):
             await self._acks[stanza["id"]]
 
-    def _confirm(self, stanza: Any, _: object = None) -> None:
+    def _on_ack(self, stanza: Any, _: object = None) -> None:
         if (ack := self._acks.get(stanza["id"])) and not ack.done():
             ack.set_result(None)
 
-    def _note_error(self, stanza: Any) -> None:
+    def _on_error(self, stanza: Any) -> None:
         if stanza["id"] in self._acks:
             self._errors[stanza["id"]] = stanza["error"]["text"] or stanza["error"]["condition"]
 
     async def _is_archived(self, message: OutboundMessage) -> bool:
-        """Whether it is among the chat's last messages in the archive. Raises XMPPError."""
+        """Whether the archive has the message among the chat's last ones. Raises XMPPError."""
         for result in await self._archive(message.chat):
             stanza = result["mam_result"]["forwarded"]["stanza"]
             if message.id in {stanza["origin_id"]["id"], stanza["id"]}:
@@ -272,9 +272,9 @@ class XmppChannel:
         return False
 
     async def _archive(self, chat: str = "", after: str = "") -> list[Any]:
-        """A page of archived messages: the last ones of a chat, or all chats' after that one. Raises XMPPError.
+        """A page of archived messages: the last ones in `chat`, or those `after` an id in all chats. Raises XMPPError.
 
-        slixmpp's own iterator takes errors for the end of the archive.
+        slixmpp's own iterator treats errors as the end of the archive.
         """
         from slixmpp.xmlstream.handler import Collector
         from slixmpp.xmlstream.matcher import StanzaPath
@@ -283,8 +283,8 @@ class XmppChannel:
         request = self._client.make_iq_set(ito=chat if is_room else None)
         query, identifier = request["mam"], request["id"]
         query["queryid"] = identifier
-        query["start"] = None  # begins the form
-        query["rsm"]["max"] = str(PAGE_MESSAGES)
+        query["start"] = None  # creates the form
+        query["rsm"]["max"] = str(ARCHIVE_PAGE_MESSAGES)
         if chat and not is_room:
             query["with"] = chat
         if after:
@@ -301,7 +301,7 @@ class XmppChannel:
 
 
 def _client(settings: XmppSettings, fail: Callable[[Exception], None]) -> Any:
-    """A client whose connection `fail` learns the end of."""
+    """A client that calls `fail` when its connection ends."""
     from slixmpp import ClientXMPP
 
     client = ClientXMPP(settings.jid, settings.password)
@@ -312,20 +312,20 @@ def _client(settings: XmppSettings, fail: Callable[[Exception], None]) -> Any:
         client.register_plugin(plugin)
     server, reasons = client.boundjid.domain, list[object]()
 
-    def lose(why: object) -> None:
+    def on_disconnect(why: object) -> None:
         fail(ConnectionError(f"{server} ended the connection: {why or 'no reason'}"))
 
-    def miss(_: object) -> None:
+    def on_unreachable(_: object) -> None:
         fail(ConnectionError(f"{server} can't be reached: {reasons[-1]}"))
 
-    def refuse(_: object) -> None:
+    def on_refused(_: object) -> None:
         fail(ChannelRefused(f"{server} refuses the password of {settings.jid}."))
 
     client.add_event_handler("connection_failed", reasons.append)
-    client.add_event_handler("reconnect_delay", miss)  # each of the server's addresses failed
-    client.add_event_handler("failed_all_auth", refuse)
+    client.add_event_handler("reconnect_delay", on_unreachable)  # each of the server's addresses failed
+    client.add_event_handler("failed_all_auth", on_refused)
     client.add_event_handler("ssl_invalid_chain", fail)
-    client.add_event_handler("disconnected", lose)
+    client.add_event_handler("disconnected", on_disconnect)
     return client
 
 
@@ -348,11 +348,11 @@ def _connect(settings: XmppSettings, home: ChannelHome) -> XmppChannel:
 async def _check(settings: XmppSettings) -> str:
     outcomes = asyncio.Queue[Exception | None]()
 
-    def succeed(_: object) -> None:
+    def on_login(_: object) -> None:
         outcomes.put_nowait(None)
 
     client = _client(settings, outcomes.put_nowait)
-    client.add_event_handler("stream_negotiated", succeed)
+    client.add_event_handler("stream_negotiated", on_login)
     _open(client, settings)
     failure = await outcomes.get()
     await _close(client)

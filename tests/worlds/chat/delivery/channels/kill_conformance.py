@@ -1,4 +1,4 @@
-"""The suite of channels, and the gateway: its process dies before and after each send, and another uses the account."""
+"""The channel suite with kills: the gateway's process dies before and after each send, or another uses the account."""
 
 import asyncio
 import itertools
@@ -23,16 +23,16 @@ MESSAGES = soak.share(13)
 
 
 def home_of(folder: Path, channel: str) -> ChannelHome:
-    """Where the process of a test with that temporary folder keeps what the channel knows."""
+    """The channel's folder in the process of a test with this temporary folder."""
     return ChannelHome(channel, folder / "channel", FakeClock())
 
 
 class KilledChannelConformance(ChannelConformance):
-    """Subclass it in place of `ChannelConformance`, and say how another process opens the channel."""
+    """Subclass it instead of `ChannelConformance`, and define how another process opens the channel."""
 
     @pytest.fixture
     def opening(self) -> tuple[str, ChannelSettings]:
-        """Where the kind is, such as `denizen.worlds.chat.delivery.channels.irc:KIND`, and the settings."""
+        """The path of the kind, such as `denizen.worlds.chat.delivery.channels.irc:KIND`, and the settings."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -45,7 +45,7 @@ class KilledChannelConformance(ChannelConformance):
         self, channel: Channel, far_end: FarEnd, driver: Drive, tmp_path: Path
     ) -> None:
         if not channel.limits.reconciles:
-            pytest.skip("the channel can't look")
+            pytest.skip("the channel can't find out whether a message was sent")
         assert await self.kill_each_send(channel, far_end, driver, tmp_path) == 0
 
     async def test_killed_send_is_reported(
