@@ -375,6 +375,25 @@ def test_only_the_topmost_result_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("found", "is_proven"),
+    [
+        ("spf=pass smtp.mailfrom=dmarc=pass@evil.example; dmarc=fail", False),
+        ('spf=pass smtp.mailfrom="x; dmarc=pass"@evil.example; dmarc=fail', False),
+        ('spf=pass (sent by "x); dmarc=pass"@evil.example) smtp.mailfrom=x; dmarc=fail', False),
+        ("spf=pass smtp.mailfrom==?utf-8?q?x=3B_dmarc=3Dpass?=@evil.example; dmarc=fail", False),
+        ('spf=pass smtp.mailfrom="dkim=pass header.d=den.example"@evil.example', False),
+        ("dkim=pass header.s=header.d=den.example header.d=evil.example", False),
+        ("dkim=pass header.i=header.d=den.example@evil.example", False),
+        ("dkim=pass (2048-bit (good) key) header.d=den.example header.i=@den.example", True),
+        ("spf=none; dmarc=pass (p=reject) header.from=den.example", True),
+    ],
+)
+def test_values_that_a_sender_chooses_prove_nothing(found: str, *, is_proven: bool) -> None:
+    raw = f"Authentication-Results: mx.den.example;\r\n {found}\r\nFrom: {ANN}\r\n\r\nHello\r\n"
+    assert is_authenticated(message_from_bytes(raw.encode(), policy=policy.default), "mx.den.example") is is_proven
+
+
+@pytest.mark.parametrize(
     ("text", "own"),
     [
         ("Yes.\n\nOn Friday Bob wrote:\n> Coffee?\n> Now?", "Yes."),

@@ -11,8 +11,10 @@ from denizen.errors import ToolRefused
 from denizen.tools.fetching.page import WebPage, read_page
 
 _ID = re.compile(r"<[^<>\s]+>")
-_DMARC = re.compile(r"\bdmarc\s*=\s*pass\b", re.IGNORECASE)
-_DKIM = re.compile(r"\bdkim\s*=\s*pass\b[^;]*?\bheader\.(?:d|i)\s*=\s*\"?@?([^\s;\"]+)", re.IGNORECASE)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_COMMENT = re.compile(r"\((?:[^()\\]|\\.)*\)")
+_DMARC = re.compile(r"dmarc ?= ?pass\b", re.IGNORECASE)
+_DKIM = re.compile(r"dkim ?= ?pass .*?(?<= )header\.(?:d|i) ?= ?(\S+)", re.IGNORECASE)
 _FORWARDED = re.compile(r"\s*(?:fwd?|wg|tr|rv|i)\s*:", re.IGNORECASE)
 _HEADER_LINE = re.compile(r"[*_]{0,2}[^\W\d][^:\n]{0,20}:[*_]{0,2}\s*\S")
 _MIN_HEADER_LINES = 3
@@ -68,15 +70,19 @@ def is_automatic(mail: EmailMessage) -> bool:
 def is_authenticated(mail: EmailMessage, authserv: str) -> bool:
     """Whether the receiving server `authserv` found the sender genuine: DMARC passed, or the sender's domain signed it.
 
-    Only the topmost Authentication-Results header counts (RFC 8601), because senders can add others.
+    Only the topmost Authentication-Results header counts (RFC 8601), because senders can add others. They also choose
+    its quoted text, comments and values, such as `smtp.mailfrom=dmarc=pass@…`: each result begins its part.
     """
-    results = " ".join(str(mail.get("Authentication-Results", "")).split())
-    server, _, found = results.partition(";")
+    raw = (str(value) for name, value in mail.raw_items() if name.lower() == "authentication-results")  # not decoded
+    text, comments = _QUOTED.sub('""', next(raw, "")), 1
+    while comments:  # they nest
+        text, comments = _COMMENT.subn(" ", text)
+    server, *results = (" ".join(part.split()) for part in text.split(";"))
     if server.split(" ")[0].lower() != authserv.lower():
         return False
     domain = sender_of(mail).rpartition("@")[2]
-    signed = (each.rpartition("@")[2].lower() for each in _DKIM.findall(found))
-    return bool(_DMARC.search(found)) or any(domain == each or domain.endswith(f".{each}") for each in signed)
+    signed = [match[1].rpartition("@")[2].lower() for match in map(_DKIM.match, results) if match]
+    return any(map(_DMARC.match, results)) or any(domain == each or domain.endswith(f".{each}") for each in signed)
 
 
 async def text_of(mail: EmailMessage) -> str:
