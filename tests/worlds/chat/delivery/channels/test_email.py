@@ -24,7 +24,7 @@ from denizen.errors import ConfigError
 from denizen.ports import ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
 from denizen.testing import ChannelConformance, FakeClock, FarEnd
 from denizen.worlds.chat.delivery.channels.email import KIND, EmailChannel, EmailSettings
-from denizen.worlds.chat.delivery.channels.email_message import is_authenticated, text_of, without_quoted_text
+from denizen.worlds.chat.delivery.channels.email_message import is_authenticated, sender_of, text_of, without_quoted_text
 
 pytestmark = pytest.mark.needs("dovecot", "openssl")
 
@@ -391,6 +391,21 @@ def test_only_the_topmost_result_counts() -> None:
 def test_values_that_a_sender_chooses_prove_nothing(found: str, *, is_proven: bool) -> None:
     raw = f"Authentication-Results: mx.den.example;\r\n {found}\r\nFrom: {ANN}\r\n\r\nHello\r\n"
     assert is_authenticated(message_from_bytes(raw.encode(), policy=policy.default), "mx.den.example") is is_proven
+
+
+@pytest.mark.parametrize(
+    ("author", "address"),
+    [
+        ("Ann <ann@den.example>", ANN),
+        ('"bob@den.example" <Ann@den.example>', ANN),
+        ("=?utf-8?q?bob=40den.example?= <ann@den.example>", ANN),
+        ("bob@den.example <ann@den.example>", ""),
+        ("<bob@den.example> <ann@den.example>", ""),
+        ("ann@den.example, bob@den.example", ""),
+    ],
+)
+def test_sender_is_the_only_address(author: str, address: str) -> None:
+    assert sender_of(message_from_bytes(f"From: {author}\r\n\r\nHello".encode(), policy=policy.default)) == address
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from denizen.errors import ToolRefused
 from denizen.tools.fetching.page import WebPage, read_page
 
+_ADDRESS = re.compile(r"[^\s<>,;:]+@[^\s<>,;:]+")
 _ID = re.compile(r"<[^<>\s]+>")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COMMENT = re.compile(r"\((?:[^()\\]|\\.)*\)")
@@ -30,11 +31,19 @@ class Attachment(NamedTuple):
 
 
 def sender_of(mail: EmailMessage) -> str:
-    """The address in the From header, in small letters; empty if it doesn't name exactly one."""
-    found = [
-        address.lower() for _, address in getaddresses([str(each) for each in mail.get_all("From", [])]) if address
-    ]
-    return found[0] if len(found) == 1 and "@" in found[0] else ""
+    """The address in the From header, in small letters; empty if it doesn't name exactly one.
+
+    The receiving server may read `ann@a.example <eve@b.example>` as Eve's.
+    """
+    raw = _raw(mail, "From")
+    found = [address.lower() for _, address in getaddresses(raw) if address]
+    bare = _COMMENT.sub(" ", _QUOTED.sub('""', " ".join(raw))).lower()
+    return found[0] if len(found) == 1 and found == _ADDRESS.findall(bare) else ""
+
+
+def _raw(mail: EmailMessage, field: str) -> list[str]:
+    """Headers as they were sent: the library decodes, and repairs, the others."""
+    return [str(value) for name, value in mail.raw_items() if name.lower() == field.lower()]
 
 
 def addresses_in(mail: EmailMessage, *fields: str) -> list[str]:
@@ -73,8 +82,7 @@ def is_authenticated(mail: EmailMessage, authserv: str) -> bool:
     Only the topmost Authentication-Results header counts (RFC 8601), because senders can add others. They also choose
     its quoted text, comments and values, such as `smtp.mailfrom=dmarc=pass@…`: each result begins its part.
     """
-    raw = (str(value) for name, value in mail.raw_items() if name.lower() == "authentication-results")  # not decoded
-    text, comments = _QUOTED.sub('""', next(raw, "")), 1
+    text, comments = _QUOTED.sub('""', "".join(_raw(mail, "Authentication-Results")[:1])), 1
     while comments:  # they nest
         text, comments = _COMMENT.subn(" ", text)
     server, *results = (" ".join(part.split()) for part in text.split(";"))
