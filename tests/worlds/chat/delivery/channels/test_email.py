@@ -429,6 +429,33 @@ async def test_html_is_read_as_text() -> None:
     assert await text_of(mail) == "Please **call** me."
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"charset=utf-8", b"charset=x-unknown"),
+        (b"Nov 2026", b"Nov 99999999999999999999"),
+        (b"Message-ID: <", b"Message-ID: <[\r\nX-ID: <"),
+    ],
+)
+async def test_malformed_mail_keeps_no_later_one_back(
+    channel: EmailChannel, far_end: MailService, before: bytes, after: bytes
+) -> None:
+    async with suite.talking(channel, far_end) as (inbox, _):
+        malformed = far_end.mail("Hello").as_bytes().replace(b'charset="utf-8"', b"charset=utf-8")
+        assert before in malformed
+        far_end.mailbox.deliver(malformed.replace(before, after))
+        assert {each.content for each in await suite.until_after(inbox, far_end)} <= {"Hello"}
+
+
+async def test_subject_with_line_breaks_is_one_line(channel: EmailChannel, far_end: MailService) -> None:
+    async with suite.talking(channel, far_end) as (inbox, _):
+        mail = far_end.mail("Hello", root="", Subject="Roof").as_bytes()
+        far_end.mailbox.deliver(mail.replace(b"Subject: Roof", b"Subject: =?utf-8?q?Roof=0D=0ABcc:_eve?="))
+        await channel.send(suite.reply(channel, await suite.next(inbox), "I see."))
+        assert (far_end.submitted[-1]["Subject"], far_end.submitted[-1]["Bcc"]) == ("Re: Roof Bcc: eve", None)
+    assert (await channel.send(OutboundMessage("email", f"{ANN}\nBcc: x", "Good\u2028night"))).state == "failed"
+
+
 async def test_message_to_an_address_is_a_new_mail(channel: EmailChannel, far_end: MailService) -> None:
     sent = await channel.send(OutboundMessage("email", ANN, "# Good night\n\nAll is well."))
     assert sent.state == "sent"

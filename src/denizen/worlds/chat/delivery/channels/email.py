@@ -54,6 +54,8 @@ SEARCH_ATTEMPTS, SEARCH_INTERVAL_S = 6, 10.0
 _UNTHREADED_ID_PREFIX = "denizen.main."
 """Prefix of the Message-IDs of mails that we send outside a thread; answers to them don't start a thread either."""
 _UID = re.compile(rb"\bUID (\d+)")
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""The library raises these for headers and parts that it can't read."""
 _log = logging.getLogger(__name__)
 
 
@@ -114,7 +116,13 @@ class EmailChannel:
         data = next((bytes(line) for line in fetched.lines if isinstance(line, bytearray)), None)
         if data is None:
             return None  # deleted meanwhile
-        mail = message_from_bytes(data, policy=policy.default)
+        try:
+            return await self._message_of(message_from_bytes(data, policy=policy.default), uid)
+        except _MALFORMED as error:  # it would come again for ever, and all later mail after it
+            _log.warning("%s: mail %d can't be read, and isn't answered: %r", self.name, uid, error)
+            return None
+
+    async def _message_of(self, mail: EmailMessage, uid: int) -> InboundMessage | None:
         sender = sender_of(mail)
         if not sender or sender == self._address or is_automatic(mail):
             return None
@@ -161,6 +169,8 @@ class EmailChannel:
             mail = await asyncio.to_thread(self._build_mail, message)
         except OSError as error:
             return Sent("failed", f"An attachment can't be read: {error}")
+        except ValueError as error:
+            return Sent("failed", f"{message.chat!r} isn't the address of a mail: {error}")
         own = str(mail["Message-ID"])
         if message.may_be_sent and await self._is_in_own_mailbox(own):
             return Sent(native_id=own)
@@ -182,6 +192,7 @@ class EmailChannel:
         subject = (
             thread.subject if is_reply else message.content.strip().partition("\n")[0].strip("#* ")[:80] or "Hello"
         )
+        subject = " ".join(subject.split())  # a header is one line
         mail["Subject"] = f"Re: {subject}" if is_reply and not subject.lower().startswith("re:") else subject
         mail["Date"] = format_datetime(self._home.clock.now())
         domain = self._address.rpartition("@")[2]

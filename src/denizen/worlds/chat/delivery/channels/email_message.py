@@ -61,7 +61,7 @@ def sent_at(mail: EmailMessage) -> datetime | None:
     """The time in the Date header; None if it is missing or has no time zone."""
     try:
         at = parsedate_to_datetime(str(mail.get("Date", "")))
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return at if at.tzinfo else None
 
@@ -98,7 +98,10 @@ async def text_of(mail: EmailMessage) -> str:
     body = mail.get_body(("plain", "html"))
     text = ""
     if body:
-        text = str(body.get_content())
+        try:
+            text = str(body.get_content())
+        except LookupError:  # an unknown character set
+            text = bytes(body.get_payload(decode=True)).decode(errors="replace")
         if body.get_content_type() == "text/html":
             try:
                 text = await read_page(WebPage("The mail", "text/html", "utf-8", text.encode(), cut=False))
