@@ -109,6 +109,25 @@ class TestSlack(KilledChannelConformance):
             message = await self.next(inbox)
         assert (message.media, "files:read" in message.content) == ((), True)
 
+    async def test_file_of_another_host_is_not_fetched_with_the_token(
+        self, channel: SlackChannel, far_end: SlackServer
+    ) -> None:
+        url = far_end.url.replace("127.0.0.1", "localhost") + "/files/F1"
+        async with self.receiving(channel) as inbox:
+            await far_end.attach(10)
+            assert (await self.next(inbox)).media
+            file = {"id": "F1", "name": "notes", "mode": "external", "is_external": True, "url_private": url}
+            await far_end.write("Look", subtype="file_share", files=[file])
+            message = await self.next(inbox)
+        assert (message.media, f"it is kept at {url}" in message.content) == ((), True)
+
+    async def test_file_that_is_gone_is_reported(self, channel: SlackChannel, far_end: SlackServer) -> None:
+        file = {"id": "F9", "name": "notes", "mimetype": "text/plain", "url_private": f"{far_end.url}/gone/F9"}
+        async with self.receiving(channel) as inbox:
+            await far_end.write("Look", subtype="file_share", files=[file])
+            message = await self.next(inbox)
+        assert (message.media, "Slack answered 404" in message.content) == ((), True)
+
     async def test_button_belongs_to_the_presser(self, channel: SlackChannel, far_end: SlackServer) -> None:
         async with self.receiving(channel) as inbox:
             await channel.send(text("Delete it?", THREAD, choices=(AnswerChoice("Allow", "yes k4"),)))
@@ -162,6 +181,21 @@ class TestSlack(KilledChannelConformance):
         assert (await channel.send(replace(reply, may_be_sent=True))).state == "sent"
         assert far_end.uploaded() == [b"12345"]
         assert far_end.messages[0]["files"][0]["title"] == "a.png"
+
+    async def test_deleted_file_in_the_history_is_no_obstacle(
+        self, channel: SlackChannel, far_end: SlackServer
+    ) -> None:
+        reply = text("Hello")
+        await far_end.lose_answer()
+        assert (await channel.send(reply)).state == "unknown"
+        far_end.messages.append({**far_end.messages[0], "metadata": {}, "files": [{"id": "F1", "mode": "tombstone"}]})
+        assert (await channel.send(replace(reply, may_be_sent=True))).state == "sent"
+
+    async def test_question_mentions_nobody_in_its_notification(
+        self, channel: SlackChannel, far_end: SlackServer
+    ) -> None:
+        await channel.send(text("Tell <!channel>?", choices=(AnswerChoice("Allow", "yes k4"),)))
+        assert far_end.messages[-1]["fallback"] == "Tell &lt;!channel&gt;?"
 
     async def test_files_after_a_text_wait_out_a_flood_limit(self, far_end: SlackServer, tmp_path: Path) -> None:
         (path := tmp_path / "a.png").write_bytes(b"12345")

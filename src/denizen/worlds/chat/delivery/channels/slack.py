@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -171,15 +172,28 @@ class SlackChannel:
             if not url or file.get("size", 0) > self.limits.media_in:
                 complaints.append(not_received(name, too_large(self.limits) if url else "this app may not have it"))
                 continue
+            if not self._is_slacks(url):  # any host, which must not get the token
+                complaints.append(not_received(name, f"it is kept at {url}, not by Slack"))
+                continue
             async with (
-                aiohttp.ClientSession(headers=headers, raise_for_status=True) as http,
+                aiohttp.ClientSession(headers=headers) as http,
                 http.get(url, proxy=self._web.proxy) as reply,
             ):
+                if 400 <= reply.status < 500 and reply.status != 429:  # deleted, say: it would fail again
+                    complaints.append(not_received(name, f"Slack answered {reply.status}"))
+                    continue
+                reply.raise_for_status()
                 if reply.content_type == "text/html" and file.get("mimetype") != "text/html":
                     complaints.append(not_received(name, "the app needs the scope files:read"))
                     continue
                 saved.append(await save_media(self._home, file["id"], name, await reply.read()))
         return tuple(saved), complaints
+
+    def _is_slacks(self, url: str) -> bool:
+        """Whether a URL is of Slack, or of the server that is used in its place."""
+        found, own = urlsplit(url), urlsplit(self._settings.base_url)
+        is_slacks = found.scheme == "https" and (found.hostname or "").endswith((".slack.com", ".slack-gov.com"))
+        return is_slacks or (found.scheme, found.netloc) == (own.scheme, own.netloc)
 
     # Sending
 
@@ -212,7 +226,10 @@ class SlackChannel:
             for each in page.get("messages") or ():
                 if each.get("metadata", {}).get("event_payload", {}).get("id") == key:
                     at = each["ts"]
-                has_files = has_files or any(file["name"].startswith(key[:8]) for file in each.get("files", ()))
+                has_files = has_files or any(
+                    file.get("name", "").startswith(key[:8])  # a deleted one has none
+                    for file in each.get("files", ())
+                )
             if (pages := pages + 1) == _MAX_PAGES:
                 break
         return at, has_files
@@ -292,7 +309,7 @@ async def _send_markdown(method: Callable[..., Awaitable[Any]], message: Outboun
             label = {"type": "plain_text", "text": choice.label}
             buttons.append({"type": "button", "action_id": f"choice-{number}", "text": label, "value": choice.text})
         blocks = [{"type": "markdown", "text": message.content}, {"type": "actions", "elements": buttons}]
-        body = {"blocks": blocks, "text": message.content[:1000]}
+        body = {"blocks": blocks, "text": html.escape(message.content[:1000], quote=False)}
     plain = html.escape(message.content, quote=False)
     return await _none_if_refused(method(**place, **body)) or await method(**place, text=plain)
 

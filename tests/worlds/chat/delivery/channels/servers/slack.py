@@ -272,7 +272,7 @@ class SlackServer(FarEnd):
         if len(markdown) > 12_000 or len(form.get("text", "")) > most:
             raise Refusal("msg_too_long")
         shown = {"text": markdown or form["text"], "metadata": form.get("metadata", {})}
-        return shown | ({"blocks": form["blocks"]} if form.get("blocks") else {})
+        return shown | ({"blocks": form["blocks"], "fallback": form["text"]} if form.get("blocks") else {})
 
     def _post(self, form: dict[str, Any], *, is_stream: bool = False) -> dict[str, Any]:
         return self._keep(form, **self._shown(form, 40_000), is_stream=is_stream)
