@@ -336,7 +336,8 @@ async def test_name_pill_and_answer_address_it_in_a_group(far_end: MatrixEnd, ho
 
 async def test_malformed_message_is_no_obstacle(far_end: MatrixEnd, home: ChannelHome) -> None:
     async with listening(MatrixChannel(far_end.settings, home)) as messages:
-        for odd in ({"m.relates_to": "x"}, {"file": {"url": 1}, "info": []}):
+        relations = ["x", {"rel_type": "m.replace"}, {"m.in_reply_to": {"event_id": "."}}]
+        for odd in ({"file": {"url": 1}, "info": []}, *({"m.relates_to": each} for each in relations)):
             await far_end.write("odd", chat="group", **odd)
         await far_end.write("Hello")
         while (await messages.get()).content != "Hello":

@@ -10,7 +10,7 @@ import logging
 import re
 import secrets
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -68,6 +68,8 @@ _FILTER = {
         "timeline": {"lazy_load_members": True, "limit": 50},
     },
 }
+_EPOCH, _MAX_MS = datetime.fromtimestamp(0, UTC), 10**14
+"""The latest time, in the year 5138: the sender's server writes what it likes."""
 _log = logging.getLogger(__name__)
 
 
@@ -157,7 +159,7 @@ class MatrixChannel:
         relation, edit_of = content, ""
         if text_at(content, "m.relates_to", "rel_type") == "m.replace":
             edit_of = text_at(content, "m.relates_to", "event_id")
-            original = await _earlier_event(client, room.room_id, edit_of)
+            original = await _earlier_event(client, room.room_id, edit_of) if edit_of else None
             if original is None or original.sender != event.sender:
                 return None
             relation, content = original.source.get("content"), content.get("m.new_content")
@@ -179,7 +181,7 @@ class MatrixChannel:
             is_addressed=not is_group or await _is_addressed(client, room, content, relation),
             is_bot=text_at(content, "msgtype") == "m.notice",
             edit_of=edit_of,
-            sent_at=datetime.fromtimestamp(event.server_timestamp / 1000, UTC),
+            sent_at=_EPOCH + timedelta(milliseconds=min(event.server_timestamp, _MAX_MS)),
         )
 
     async def _received(self, client: MatrixClient, event_id: str, content: Any) -> tuple[str, tuple[str, ...]]:
@@ -317,9 +319,9 @@ async def _earlier_event(client: MatrixClient, room_id: str, event_id: str) -> A
     try:
         return checked(await client.room_get_event(room_id, event_id)).event
     except MatrixRefusal as refusal:
-        if refusal.code in {"M_NOT_FOUND", "M_FORBIDDEN"}:
-            return None
-        raise
+        if refusal.is_unclear or refusal.code in {*LOGGED_OUT, "M_LIMIT_EXCEEDED"}:
+            raise
+        return None
 
 
 async def _is_addressed(client: MatrixClient, room: Any, content: Any, relation: Any) -> bool:
