@@ -100,6 +100,15 @@ class TestTelegram(KilledChannelConformance):
         assert Path(voice.media[0]).read_bytes() == b"ogg"
         assert Path(document.media[0]).name.endswith("-.._notes_1.txt")
 
+    async def test_file_that_is_gone_is_reported_and_keeps_nothing_back(
+        self, channel: TelegramChannel, far_end: TelegramServer
+    ) -> None:
+        await far_end.attach(3)
+        far_end.forget_files()
+        async with self.receiving(channel) as inbox:
+            message = await self.next(inbox)
+        assert (message.media, "Telegram answered Wrong file_id" in message.content) == ((), True)
+
     async def test_second_poller_is_refused_by_name(self, channel: TelegramChannel, far_end: TelegramServer) -> None:
         far_end.is_polled_elsewhere = True
         with pytest.raises(ChannelRefused, match=r"\[channels.telegram\].*only one bot instance.*stop the other"):

@@ -162,9 +162,10 @@ class TelegramChannel:
         except BadRequest as error:
             if "too big" in error.message:
                 return (), complaint
-            raise
+            return (), not_received(name or "of the message", f"Telegram answered {error.message}")  # now and later
         data, name = await file.download_as_bytearray(), name or Path(file.file_path or "").name
-        return (await save_media(self._home, file.file_unique_id, name, bytes(data)),), ""
+        identifier = f"{message.chat.id}.{message.message_id}.{file.file_unique_id}"
+        return (await save_media(self._home, identifier, name, bytes(data)),), ""
 
     async def _accept_press(self, query: "CallbackQuery", accept: Accept) -> None:
         """Accept a pressed button as a message from the person who pressed it, and end its progress indicator."""

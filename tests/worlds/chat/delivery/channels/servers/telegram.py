@@ -205,6 +205,8 @@ class TelegramServer(FarEnd):
             case "editMessageText":
                 return self._edit(form)
             case "getFile":
+                if form["file_id"] not in self._files:
+                    raise Refusal(400, "Bad Request: wrong file_id or the file is temporarily unavailable")
                 size, _ = self._files[form["file_id"]]
                 if size > 20_000_000:
                     raise Refusal(400, "Bad Request: file is too big")
@@ -280,6 +282,9 @@ class TelegramServer(FarEnd):
         if markup := form.get("reply_markup"):
             found[0]["reply_markup"] = json.loads(markup)
         return found[0]
+
+    def forget_files(self) -> None:
+        self._files.clear()
 
     async def _download(self, request: web.Request) -> web.Response:
         self._check_token(request)
