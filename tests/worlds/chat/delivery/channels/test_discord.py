@@ -222,6 +222,13 @@ async def test_answer_to_its_message_addresses_it(server: DiscordServer, channel
     assert (hello.is_addressed, thanks.is_addressed) == (False, True)
 
 
+async def test_nobody_mentions_everyone_also_in_an_edit(server: DiscordServer, channel: Channel) -> None:
+    async with listening(channel, server):
+        sent = await channel.send(OutboundMessage("discord", str(HOME), "@everyone"))
+        await channel.send(OutboundMessage("discord", str(HOME), "@here, look", edits=sent.native_id))
+    assert [each["parse"] for each in server.mentions] == [["users"]] * 2
+
+
 async def test_files_are_sent_in_one_message(server: DiscordServer, channel: Channel, tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("a.txt", "b.txt")]
     for path in paths:

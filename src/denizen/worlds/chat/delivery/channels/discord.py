@@ -317,10 +317,8 @@ class DiscordChannel:
             draft = chat.get_partial_message(int(message.edits))
             await draft.edit(content=message.content, attachments=files, view=view)
             return message.edits
-        mentions, buttons = discord.AllowedMentions(everyone=False, roles=False), view or discord.utils.MISSING
-        sent = await chat.send(
-            message.content or None, files=files, view=buttons, nonce=nonce, allowed_mentions=mentions
-        )
+        buttons = view or discord.utils.MISSING
+        sent = await chat.send(message.content or None, files=files, view=buttons, nonce=nonce)
         return str(sent.id)
 
     async def show(self, chat: str, draft: str, text: str) -> str:
@@ -362,6 +360,7 @@ def _new_client(connector: _Connector) -> "discord.Client":
         member_cache_flags=discord.MemberCacheFlags.none(),
         chunk_guilds_at_startup=False,
         guild_ready_timeout=1.0,
+        allowed_mentions=discord.AllowedMentions(everyone=False, roles=False),
         max_ratelimit_timeout=MAX_LIBRARY_WAIT_S,
     )
 

@@ -162,7 +162,7 @@ class TelegramChannel:
         except BadRequest as error:
             if "too big" in error.message:
                 return (), complaint
-            return (), not_received(name or "of the message", f"Telegram answered {error.message}")  # now and later
+            return (), not_received(name or "without a name", f"Telegram answered {error.message}")  # now and later
         data, name = await file.download_as_bytearray(), name or Path(file.file_path or "").name
         identifier = f"{message.chat.id}.{message.message_id}.{file.file_unique_id}"
         return (await save_media(self._home, identifier, name, bytes(data)),), ""

@@ -112,6 +112,7 @@ class DiscordServer:
         self.nonces: dict[str, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
         self.pressed: list[dict[str, Any]] = []
+        self.mentions: list[Any] = []
         self.opened: list[str] = []
         self.connected = asyncio.Event()
         self._acknowledged = asyncio.Event()
@@ -274,6 +275,7 @@ class DiscordServer:
 
     async def _create(self, request: web.Request) -> web.Response:
         body = await self._body(request)
+        self.mentions.append(body.get("allowed_mentions"))
         nonce, chat = body.get("nonce"), int(request.match_info["chat"])
         if len(body.get("content") or "") > 2000:
             return _error(400, 50035, "Invalid Form Body")
@@ -287,6 +289,7 @@ class DiscordServer:
             return _error(403, 50013, "Missing Permissions")
         body, chat = await self._body(request), int(request.match_info["chat"])
         [message] = [each for each in self.messages[chat] if each["id"] == request.match_info["id"]]
+        self.mentions.append(body.get("allowed_mentions"))
         await self.change(message, body["content"])
         return self._answer(request, message)
 
