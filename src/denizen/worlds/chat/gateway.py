@@ -173,7 +173,8 @@ class Gateway:
         seen = SeenMessages(await self.database.find(recent) if replays else ())
 
         async def accept(message: InboundMessage) -> bool:
-            accepted = not seen.take_replay(message) and await self.accept(message)
+            is_empty = not message.media and not message.content.strip()  # a sticker, or deleted meanwhile
+            accepted = not is_empty and not seen.take_replay(message) and await self.accept(message)
             self.channels.note_message(channel.name)
             return accepted
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,6 +74,27 @@ async def test_approved_sender_is_greeted_and_answered_until_revoked(serve: Serv
                 await scene.gateway.database.run(lambda _: None)
         assert await scene.gateway.access.revoke("memory:eve")
         assert await accepted(scene, written("and now?", "eve")) == [False]
+
+
+async def test_only_files_of_those_who_may_speak_are_kept(serve: Serve, tmp_path: Path) -> None:
+    theirs, mine = tmp_path / "theirs", tmp_path / "mine"
+    for each in (theirs, mine):
+        each.touch()
+    async with serve("thanks", channels=[MemoryChannel()], allow=ChannelSettings(allow=["ann"])) as scene:
+        media = (str(theirs), "https://example.org/a.png")
+        messages = [written("look", "eve", media=media), written("look", "ann", media=(str(mine),))]
+        assert await accepted(scene, *messages) == [False, True]
+        assert (theirs.exists(), mine.exists()) == (False, True)
+
+
+async def test_message_with_neither_text_nor_file_is_not_answered(serve: Serve) -> None:
+    channel = MemoryChannel()
+    async with serve("hello", channels=[channel]) as scene:
+        for content in ("", " \n", "hi"):
+            channel.write(content)
+        assert await scene.contents(1, "home", "memory") == ["hello"]
+        await scene.settled()
+        assert len(scene.model.requests) == 1
 
 
 async def test_few_codes_are_open_at_once(open_database: OpenDatabase) -> None:

@@ -3,8 +3,10 @@
 import hashlib
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import msgspec
 
@@ -61,6 +63,9 @@ class Intake:
         if message.channel == ledger.SYSTEM:
             return await self._queue.put(message)
         if not await self._access.admits(message):
+            for path in message.media:  # its channel saved them before anybody knew
+                with suppress(OSError):
+                    Path(path).unlink()
             return False
         message = self._people.in_own_session(message)
         if (new := await self._accept_command(message)) is not None:

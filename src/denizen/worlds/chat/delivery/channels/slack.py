@@ -135,7 +135,7 @@ class SlackChannel:
         channel, at = event["channel"], message["ts"]
         thread = message.get("thread_ts", "") if message.get("thread_ts") != at else ""
         mention, text = f"<@{self._me['user_id']}>", message.get("text", "")
-        files, complaints = await self._files(message.get("files", ()))
+        files, complaints = await self._files(message.get("files", ()), at)
         content = "\n".join([_readable_text(text.removeprefix(mention)), *complaints]).strip()
         heard = self._new_message(channel, thread, sender, content)
         _remember_recent(self._recipients, heard.chat, {"user": sender, "team": payload.get("team_id", "")})
@@ -163,7 +163,7 @@ class SlackChannel:
         key = SessionKey(chat, kind="group" if is_group else "direct", channel=self.name)
         return InboundMessage(self.name, chat, sender, content, str(key), thread=thread, is_group=is_group)
 
-    async def _files(self, files: Sequence[dict[str, Any]]) -> tuple[tuple[str, ...], list[str]]:
+    async def _files(self, files: Sequence[dict[str, Any]], at: str) -> tuple[tuple[str, ...], list[str]]:
         """The paths of a message's saved files, and a sentence about each file that can't be saved."""
         saved, complaints = list[str](), list[str]()
         headers = {"Authorization": f"Bearer {self._settings.bot_token}"}
@@ -186,7 +186,7 @@ class SlackChannel:
                 if reply.content_type == "text/html" and file.get("mimetype") != "text/html":
                     complaints.append(not_received(name, "the app needs the scope files:read"))
                     continue
-                saved.append(await save_media(self._home, file["id"], name, await reply.read()))
+                saved.append(await save_media(self._home, f"{at}-{file['id']}", name, await reply.read()))
         return tuple(saved), complaints
 
     def _is_slacks(self, url: str) -> bool:
