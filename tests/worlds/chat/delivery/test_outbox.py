@@ -165,6 +165,14 @@ async def test_message_waits_at_most_keep_days(database: Database) -> None:
     assert len(channel.asked) == 31
 
 
+async def test_service_that_names_a_time_after_those_days_is_asked_at_their_end(database: Database) -> None:
+    clock, channel = FakeClock(), ScriptedChannel("later", "later", wait=1e9)
+    await put(database, text("1"))
+    async with sending(database, channel, clock=clock):
+        [row] = await settled(database, 1)
+    assert (row.state, clock.monotonic()) == ("failed", 30 * 86_400)
+
+
 async def test_restart_during_a_wait_sends_the_message_once(database: Database) -> None:
     await put(database, text("1"))
     clock = StoppedClock()

@@ -183,7 +183,7 @@ class Outbox:
                     await self.alarm(part.channel, text)
                     return row, Sent("unknown" if may_be_sent else "failed", f"It waited too long. {sent.reason}")
                 row = await self._save(row._replace(state="sending" if may_be_sent else "pending", waits_since=since))
-                await self._clock.sleep(max(sent.retry_after, MIN_RETRY_DELAY_S))
+                await self._clock.sleep(max(min(sent.retry_after, since + self._keep_s - now), MIN_RETRY_DELAY_S))
                 row = await self._save(row._replace(state="sending"))
             elif sent.state == "unknown" and (delay := next(delays, None)):
                 may_be_sent = True

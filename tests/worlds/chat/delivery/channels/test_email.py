@@ -24,7 +24,12 @@ from denizen.errors import ConfigError
 from denizen.ports import ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
 from denizen.testing import ChannelConformance, FakeClock, FarEnd
 from denizen.worlds.chat.delivery.channels.email import KIND, EmailChannel, EmailSettings
-from denizen.worlds.chat.delivery.channels.email_message import is_authenticated, sender_of, text_of, without_quoted_text
+from denizen.worlds.chat.delivery.channels.email_message import (
+    is_authenticated,
+    sender_of,
+    text_of,
+    without_quoted_text,
+)
 
 pytestmark = pytest.mark.needs("dovecot", "openssl")
 
