@@ -220,6 +220,16 @@ async def test_reply_to_a_room_is_found_in_its_archive(channel: XmppChannel, hom
         assert [*home.read[ROOM].values()] == ["Good day."]
 
 
+async def test_room_may_be_written_with_capitals(
+    server: XmppServer, own: str, relay: Relay, home: Person, tmp_path: Path
+) -> None:
+    given = settings(server, own, relay.port, rooms=(ROOM.title(),))
+    async with receiving(channel := XmppChannel(given, ChannelHome("xmpp", tmp_path, FakeClock()))):
+        await sent_to_room(channel)
+        await home.sync()
+        assert [*home.read[ROOM].values()] == ["Good day."]
+
+
 async def test_address_that_does_not_exist_is_refused_in_words(channel: XmppChannel, home: Person) -> None:
     async with talking(channel, home):
         sent = await channel.send(to("nobody@elsewhere.example"))

@@ -57,6 +57,7 @@ class XmppChannel:
     def __init__(self, settings: XmppSettings, home: ChannelHome) -> None:
         self.name = home.name
         self._settings = settings
+        self._rooms = tuple(room.lower() for room in settings.rooms)  # as servers write their addresses
         self._clock = home.clock
         self._last_archived_path = home.folder / "last_archived"
         self._client: Any = None
@@ -137,7 +138,7 @@ class XmppChannel:
         self._joined.clear()
         self._on_online(None)
         self._client.send_presence()
-        for room in self._settings.rooms:
+        for room in self._rooms:
             try:
                 await self._client.plugin["xep_0045"].join_muc_wait(
                     JID(room), self._settings.nick, maxstanzas=0, timeout=JOIN_TIMEOUT_S
@@ -175,7 +176,7 @@ class XmppChannel:
         is_own = sender.resource == self._settings.nick if is_group else sender.bare == self._client.boundjid.bare
         if is_own or not text or stanza["type"] not in {"chat", "normal", "groupchat"}:
             return
-        is_private = not is_group and sender.bare in self._settings.rooms
+        is_private = not is_group and sender.bare in self._rooms
         chat = sender.full if is_private else sender.bare
         known = (
             self._client.plugin["xep_0045"].get_jid_property(sender.bare, sender.resource, "jid") if is_group else None
@@ -206,7 +207,7 @@ class XmppChannel:
 
         if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
-        if not self._is_online or message.chat in {*self._settings.rooms} - self._joined:
+        if not self._is_online or message.chat in {*self._rooms} - self._joined:
             return Sent(
                 "later", f"{self._settings.jid} isn't in {message.chat}, or not connected.", retry_after=CONNECT_RETRY_S
             )
@@ -238,7 +239,7 @@ class XmppChannel:
         return draft or identifier
 
     def _stanza(self, chat: str, text: str, identifier: str, edits: str) -> Any:
-        is_group = chat in self._settings.rooms
+        is_group = chat in self._rooms
         stanza = self._client.make_message(chat, printable(text), mtype="groupchat" if is_group else "chat")
         stanza["id"] = stanza["origin_id"]["id"] = identifier
         if edits:
@@ -279,7 +280,7 @@ class XmppChannel:
         from slixmpp.xmlstream.handler import Collector
         from slixmpp.xmlstream.matcher import StanzaPath
 
-        is_room = chat in self._settings.rooms
+        is_room = chat in self._rooms
         request = self._client.make_iq_set(ito=chat if is_room else None)
         query, identifier = request["mam"], request["id"]
         query["queryid"] = identifier
