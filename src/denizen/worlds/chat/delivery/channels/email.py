@@ -89,14 +89,14 @@ class EmailChannel:
             while True:
                 found = await client.uid("fetch", f"{position.uid + 1}:*", "(UID RFC822.SIZE)")
                 uids = sorted(int(match[1]) for line in found.lines if (match := _UID.search(bytes(line))))
-                for uid in uids:
-                    if uid <= position.uid:  # `*` matches the last mail even if it is an old one
-                        continue
+                arrived = [uid for uid in uids if uid > position.uid]  # `*` matches the last mail, also an old one
+                for uid in arrived:
                     if message := await self._message(client, uid):
                         await accept(message)
                     position = MailboxPosition(position.validity, uid)
                     write_state(self.position, position)
-                await wait_for_arrival(client)
+                if not arrived:  # otherwise more may have arrived: the library drops notices during a FETCH
+                    await wait_for_arrival(client)
 
         await with_mailbox(self._settings, read)
 
