@@ -1,6 +1,7 @@
 """SQLite files of the home that many short-lived processes share: derived data, and sums."""
 
 import sqlite3
+import threading
 import weakref
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,31 +18,34 @@ class HomeDatabase:
     """A database that is created on first use, readable by the user alone.
 
     If the file is removed or replaced, the next statement uses the new one. The connection is closed by `close`, or
-    with the last reference. Raises sqlite3.Error and OSError.
+    with the last reference. Threads take turns. Raises sqlite3.Error and OSError.
     """
 
     def __init__(self, path: Path, schema: str) -> None:
         self.path = path
         self._schema = schema
         self._identity = (0, 0)
+        self._lock = threading.RLock()  # a connection that is closed while another thread uses it crashes Python
         self._db: sqlite3.Connection | None = None
         self._closing: weakref.finalize[..., Any] | None = None
 
     def execute(self, statement: str, values: Iterable[object] = ()) -> list[Any]:
         """Execute and commit a statement; its rows."""
-        try:
-            if self._db and not is_at(str(self.path), self._identity):
-                self.close()
-            return (self._db or self._connect()).execute(statement, tuple(values)).fetchall()
-        except (sqlite3.Error, OSError):
-            self.close()  # the user may put another file in its place
-            raise
+        with self._lock:
+            try:
+                if self._db and not is_at(str(self.path), self._identity):
+                    self.close()
+                return (self._db or self._connect()).execute(statement, tuple(values)).fetchall()
+            except (sqlite3.Error, OSError):
+                self.close()  # the user may put another file in its place
+                raise
 
     def close(self) -> None:
         """Close the connection; the next statement opens another."""
-        if self._closing:
-            self._closing()
-        self._db = self._closing = None
+        with self._lock:
+            if self._closing:
+                self._closing()
+            self._db = self._closing = None
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
