@@ -17,6 +17,9 @@ class Shown(App[None]):
         super().__init__()
         self.lines = Scrollback(1000)
 
+    def on_mount(self) -> None:
+        self.animation_level = "none"  # as on the screen of text worlds
+
     def compose(self) -> ComposeResult:
         yield self.lines
 
