@@ -239,7 +239,7 @@ async def working(
             for task in work:
                 task.cancel()
             await asyncio.wait(work)
-            with suppress(ConnectorException):  # whoever takes over notices anyway
+            with suppress(ConnectorException):  # the worker that takes over notices anyway
                 await run_to_completion(claimer.stop_claiming())
             await connector.close_async()
 

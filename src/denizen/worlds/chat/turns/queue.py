@@ -124,7 +124,7 @@ class LedgerQueue:
         With `waits` it gets its own turn, even if its channel's messages go to a running turn.
         """
         how = "queue" if waits else self._when_busy.get(message.channel, "queue")
-        self._database.ring()  # whoever serves claims it right after, in the same transaction if possible
+        self._database.ring()  # a worker claims it right after, in the same transaction if possible
         accepted = await self._database.run(partial(edits.put, message=message, when_busy=how), message.session_key)
         if how != "queue":
             self._database.ring()  # a running turn may read it: a full queue has looked too early
@@ -146,7 +146,7 @@ class LedgerQueue:
         """Begin no more turns, and wait for the end of those that run."""
         self._draining = True
         if self._worker:
-            with suppress(LedgerError):  # whoever takes over rings again, too
+            with suppress(LedgerError):  # the worker that takes over rings again, too
                 await self._worker.stop_claiming()
         await self._idle.wait()
 

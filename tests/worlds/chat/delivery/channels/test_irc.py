@@ -125,15 +125,7 @@ class TestOnInspircd(IrcConformance):
         await work.leave()
 
 
-@asynccontextmanager
-async def receiving(channel: IrcChannel) -> AsyncGenerator[Inbox]:
-    inbox = Inbox()
-    task = asyncio.create_task(inbox.run(channel))
-    try:
-        yield inbox
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
+receiving = KilledChannelConformance().receiving
 
 
 @asynccontextmanager

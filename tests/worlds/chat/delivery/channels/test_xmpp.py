@@ -121,15 +121,7 @@ def to(chat: str, content: str = "Good day.") -> OutboundMessage:
     return OutboundMessage("xmpp", chat, content)
 
 
-@asynccontextmanager
-async def receiving(channel: XmppChannel) -> AsyncGenerator[Inbox]:
-    inbox = Inbox()
-    task = asyncio.create_task(inbox.run(channel))
-    try:
-        yield inbox
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
+receiving = KilledChannelConformance().receiving
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ def read_state(path: Path, kind: type[_StructT]) -> _StructT | None:
         data = read_file(path, _MAX_BYTES)
         return None if data is None else msgspec.json.decode(data, type=kind)
     except (OSError, msgspec.DecodeError) as error:
-        _log.warning("%s can't be used, and is begun anew: %s", path, error)
+        _log.warning("%s can't be read, and is replaced: %s", path, error)
         return None
 
 
