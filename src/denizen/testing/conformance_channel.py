@@ -13,15 +13,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from denizen.ports import (
-    AnswerChoice,
-    Channel,
-    ChannelRefused,
-    InboundMessage,
-    OutboundMessage,
-    PreviewingChannel,
-    RateLimited,
-)
+from denizen.ports.channel import Channel, ChannelRefused, PreviewingChannel, RateLimited
+from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
 from denizen.worlds.chat.delivery.splitting import split_message
 
 RECONNECT_DELAY_S = 0.01

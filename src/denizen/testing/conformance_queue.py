@@ -9,20 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from denizen.ports import (
-    Answer,
-    Control,
-    FollowUp,
-    InboundMessage,
-    Interrupt,
-    OutboundMessage,
-    Parked,
-    ParkedTurn,
-    QueuedTurn,
-    Steer,
-    Stop,
-    TurnQueue,
-)
+from denizen.ports.host import Answer, Control, FollowUp, Interrupt, Parked, Steer, Stop
+from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, QueuedTurn, TurnQueue
 
 NewQueue = Callable[[], TurnQueue]
 YES = Answer("call-1", allow=True)

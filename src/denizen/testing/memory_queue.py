@@ -5,17 +5,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from denizen.ports import (
-    Answer,
-    Control,
-    InboundMessage,
-    Interrupt,
-    OutboundMessage,
-    Parked,
-    ParkedTurn,
-    Stop,
-    TurnHandler,
-)
+from denizen.ports.host import Answer, Control, Interrupt, Parked, Stop
+from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, TurnHandler
 from denizen.runtime.clock import Clock, SystemClock
 
 

@@ -15,16 +15,8 @@ from denizen.config.lock_file import lock
 from denizen.config.plugins import channel_entries, load_entry_point
 from denizen.config.settings import Config
 from denizen.errors import ConfigError
-from denizen.ports import (
-    Accept,
-    Channel,
-    ChannelHome,
-    ChannelKind,
-    ChannelLimits,
-    ChannelRefused,
-    OutboundMessage,
-    Sent,
-)
+from denizen.ports.channel import Accept, Channel, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, Sent
+from denizen.ports.queue import OutboundMessage
 from denizen.runtime.clock import Clock
 from denizen.worlds.chat.ledger import ledger, outbound
 

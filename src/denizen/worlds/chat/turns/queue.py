@@ -10,17 +10,8 @@ from msgspec.structs import replace
 
 from denizen.config.redact import whole_characters
 from denizen.errors import DenizenError, ModelError, SessionUnavailable
-from denizen.ports import (
-    Control,
-    FollowUp,
-    InboundMessage,
-    Interrupt,
-    OutboundMessage,
-    Parked,
-    ParkedTurn,
-    Steer,
-    TurnHandler,
-)
+from denizen.ports.host import Control, FollowUp, Interrupt, Parked, Steer
+from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, TurnHandler
 from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.chat.ledger import edits, ledger, outbound

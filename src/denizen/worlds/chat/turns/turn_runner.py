@@ -18,18 +18,9 @@ from denizen.entries import CompactionEntry, ParkedEntry, StateEntry, SystemEntr
 from denizen.errors import DenizenError, SessionHeld, SessionUnavailable, ToolRefused
 from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult
 from denizen.messages import UserMessage
-from denizen.ports import (
-    Answer,
-    Ask,
-    Control,
-    InboundMessage,
-    OutboundMessage,
-    Parked,
-    ParkedTurn,
-    QueuedTurn,
-    Session,
-    Stop,
-)
+from denizen.ports.host import Answer, Ask, Control, Parked, Stop
+from denizen.ports.queue import InboundMessage, OutboundMessage, ParkedTurn, QueuedTurn
+from denizen.ports.session import Session
 from denizen.runtime.cancellation import first_completed
 from denizen.worlds.chat.delivery.message import has_answered
 from denizen.worlds.chat.delivery.outbox import Outbox

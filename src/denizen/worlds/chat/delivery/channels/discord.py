@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from denizen.ports import (
+from denizen.ports.channel import (
     Accept,
     ChannelHome,
     ChannelKind,
     ChannelLimits,
     ChannelRefused,
     ChannelSettings,
-    InboundMessage,
-    OutboundMessage,
     RateLimited,
     Sent,
 )
+from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.runtime.cancellation import first_completed
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large

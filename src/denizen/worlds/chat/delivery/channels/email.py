@@ -13,15 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from denizen.ports import (
-    Accept,
-    ChannelHome,
-    ChannelKind,
-    ChannelLimits,
-    InboundMessage,
-    OutboundMessage,
-    Sent,
-)
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, Sent
+from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.email_message import (
     addresses_in,

@@ -18,17 +18,8 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec.structs import replace
 
-from denizen.ports import (
-    Accept,
-    ChannelHome,
-    ChannelKind,
-    ChannelLimits,
-    ChannelRefused,
-    InboundMessage,
-    OutboundMessage,
-    RateLimited,
-    Sent,
-)
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, RateLimited, Sent
+from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.matrix_account import (
     LOGGED_OUT,

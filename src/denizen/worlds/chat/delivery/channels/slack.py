@@ -13,18 +13,17 @@ import aiohttp
 import msgspec
 
 from denizen.errors import ConfigError
-from denizen.ports import (
+from denizen.ports.channel import (
     Accept,
     ChannelHome,
     ChannelKind,
     ChannelLimits,
     ChannelRefused,
     ChannelSettings,
-    InboundMessage,
-    OutboundMessage,
     RateLimited,
     Sent,
 )
+from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
 from denizen.worlds.chat.delivery.channels.outgoing import (

@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from denizen.errors import ConfigError
-from denizen.ports import (
+from denizen.ports.channel import (
     Accept,
-    AnswerChoice,
     ChannelHome,
     ChannelKind,
     ChannelLimits,
     ChannelRefused,
     ChannelSettings,
-    InboundMessage,
-    OutboundMessage,
     RateLimited,
     Sent,
 )
+from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
 from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, REFUSED_RETRY_S, send_refusal
