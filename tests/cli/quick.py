@@ -14,4 +14,4 @@ from denizen.worlds.chat.ledger.database import WorkerTiming
 QUICK = WorkerTiming(heartbeat=0.5, stalled=2.0, poll=0.2)
 
 options = CommandOptions(usual_profile="gateway")
-asyncio.run(serve("", 0, options, QUICK) if sys.argv[1] == "gateway" else work(options, QUICK))
+asyncio.run(serve("", 0, options, timing=QUICK) if sys.argv[1] == "gateway" else work(options, QUICK))

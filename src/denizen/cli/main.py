@@ -41,6 +41,7 @@ COMMANDS = {
     ),
     "acp": ("denizen.cli.code.acp:acp", "Serve the agent to an editor (Agent Client Protocol)."),
     "gateway": ("denizen.cli.gateway.gateway:gateway", "Serve the agent to chats and programs."),
+    "web": ("denizen.cli.gateway.web:web", "Open the agent's page in a browser."),
     "worker": ("denizen.cli.gateway.worker:worker", "Run the gateway's turns, also on other machines."),
     "send": ("denizen.cli.gateway.send:send", "Send a message to the gateway, and print its reply."),
     "pair": ("denizen.cli.gateway.pair:pair", "List, approve or revoke the senders who may write to the agent."),

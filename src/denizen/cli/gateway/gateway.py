@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import sys
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -54,8 +56,19 @@ def gateway(
         raise click.UsageError("--print goes with install: denizen gateway install --print")
     if rotate_token:
         return asyncio.run(_rotate(home()))
-    while again := asyncio.run(serve(host, port, options, new_ledger=new_ledger)):
-        port, new_ledger = again, False
+    return serve_until_stopped(host, port, options, new_ledger=new_ledger)
+
+
+def serve_until_stopped(
+    host: str,
+    port: int | None,
+    options: CommandOptions,
+    *more: Callable[[], Coroutine[Any, Any, None]],
+    new_ledger: bool = False,
+) -> int:
+    """Serve until it is stopped, over reloads of the configuration; `more` runs once, as soon as it listens."""
+    while again := asyncio.run(serve(host, port, options, *more, new_ledger=new_ledger)):
+        port, more, new_ledger = again, (), False
     return 0
 
 
@@ -82,8 +95,8 @@ async def serve(
     host: str,
     port: int | None,
     options: CommandOptions,
+    *more: Callable[[], Coroutine[Any, Any, None]],
     timing: WorkerTiming = DEFAULT_TIMING,
-    *,
     new_ledger: bool = False,
 ) -> int:
     """Serve until it is stopped (0), or is to begin again with what the configuration says now (the port it had)."""
@@ -94,7 +107,9 @@ async def serve(
         port = settings.port if port is None else port
         async with listening(serving, serving.home, host=host or settings.host, port=port) as running:
             ready = f"listening on {running.url}"
-            again = await run_until_stopped(serving.run, ready, options, settings.grace, partial(_log_status, serving))
+            again = await run_until_stopped(
+                serving.run, ready, options, settings.grace, partial(_log_status, serving), *more
+            )
         return running.port if again else 0
 
 

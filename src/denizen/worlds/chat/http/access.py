@@ -7,16 +7,19 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
+import msgspec
 from aiohttp import hdrs, web
 
 from denizen.runtime.clock import Clock
 from denizen.text.plural import counted
 from denizen.worlds.chat.http.connections import Connections
-from denizen.worlds.chat.http.requests import refusal
+from denizen.worlds.chat.http.page_files import PAGE_ROUTES
+from denizen.worlds.chat.http.requests import Refused, json_response, read_body, refusal
+from denizen.worlds.chat.http.sign_in import SignIns, cookie_name, set_cookie
 from denizen.worlds.chat.http.token import new_token, read_token
 from denizen.worlds.chat.settings import GatewaySettings
 
-OPEN_ROUTES = frozenset({"/healthz", "/readyz"})
+OPEN_ROUTES = frozenset({"/healthz", "/readyz", "/api/sign-in"}) | PAGE_ROUTES
 """Routes without a token."""
 BURST_S = 10.0
 """Seconds' worth of requests that may arrive at once."""
@@ -26,6 +29,10 @@ STRANGER_SHARE = 0.1
 
 LOG_INTERVAL_S = 60.0
 """Minimum seconds between two log lines about requests without the token."""
+NOT_SIGNED_IN = (
+    "The token is missing or wrong: Authorization: Bearer TOKEN, from the file `token`. "
+    "A browser signs in with the link that `denizen web` prints."
+)
 _HOST = re.compile(r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?")
 _log = logging.getLogger(__name__)
 
@@ -53,7 +60,7 @@ class Allowance:
 class Access:
     """Refuses requests to another host name (DNS rebinding), from another page, without the token, or too many of them.
 
-    A client with the token may do everything.
+    A client with the token may do everything, and so may a browser that is signed in.
     """
 
     def __init__(self, home: Path, hosts: Iterable[str], settings: GatewaySettings, clock: Clock) -> None:
@@ -61,10 +68,11 @@ class Access:
         self._home = home
         self._hosts = {name.lower() for name in hosts}
         self._token = read_token(home).encode()
+        self.sign_ins = SignIns(home, self._token, clock)
         self._settings = settings
         self._owner = Allowance(settings.rate, clock)
         self._strangers = Allowance(settings.rate * STRANGER_SHARE, clock)
-        self._open = set[asyncio.Task[object]]()
+        self._open = dict[asyncio.Task[object], str]()  # with the browser, if a browser sent the request
         self._clock = clock
         self._refused, self._noted_at = 0, float("-inf")
 
@@ -76,26 +84,47 @@ class Access:
     def rotate(self) -> None:
         """Make a new token, and cancel the requests that are open under the old one, except the current one."""
         self._token = new_token(self._home).encode()
+        self.sign_ins.end_all(self._token)
         self.connections.owners.clear()
-        ended = self._open - {asyncio.current_task()}
-        for task in ended:
-            task.cancel()
-        _log.warning("The token was rotated: the old one is void. Ended under it: %s.", counted(len(ended), "request"))
+        ended = self._end_requests({*self._open.values()})
+        _log.warning("The token was rotated: the old one is void. Ended under it: %s.", counted(ended, "request"))
+
+    def sign_out(self, request: web.Request) -> None:
+        """Sign out the browser that sends the request, and cancel its other requests."""
+        if browser := self._browser(request):
+            self.sign_ins.end(browser)
+            self._end_requests({browser})
+
+    def _end_requests(self, browsers: set[str]) -> int:
+        """Cancel the open requests of these browsers, except the current one; their number."""
+        tasks = [task for task, browser in self._open.items() if browser in browsers]
+        return sum(task.cancel() for task in tasks if task is not asyncio.current_task())
+
+    def _browser(self, request: web.Request) -> str:
+        """The signed-in browser that sends the request; empty if there is none, or another page may have caused it."""
+        cookie = request.cookies.get(cookie_name(request), "")
+        is_safe = request.method in {hdrs.METH_GET, hdrs.METH_HEAD} and hdrs.UPGRADE not in request.headers
+        if not (is_safe or hdrs.ORIGIN in request.headers):  # browsers always send it then
+            return ""
+        if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
+            return ""
+        return self.sign_ins.browser(cookie) if cookie and hdrs.AUTHORIZATION not in request.headers else ""
 
     async def handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """The handler's response, or a refusal."""
-        if refused := self._refusal(request):
+        browser = self._browser(request)
+        if refused := self._refusal(request, is_signed_in=bool(browser)):
             return refused
         task = asyncio.current_task()
-        if task is None or request.path in OPEN_ROUTES:
+        if task is None or route_of(request) in OPEN_ROUTES:
             return await handler(request)
-        self._open.add(task)
+        self._open[task] = browser
         try:
             return await handler(request)
         finally:
-            self._open.discard(task)
+            del self._open[task]
 
-    def _refusal(self, request: web.Request) -> web.Response | None:
+    def _refusal(self, request: web.Request, *, is_signed_in: bool) -> web.Response | None:
         host = ",".join(request.headers.getall(hdrs.HOST, ()))
         self.connections.hear(request, is_owner=False)
         if _name_of(host) not in self._hosts:
@@ -106,15 +135,15 @@ class Access:
                 return refusal(403, "Pages from another origin can't use the gateway.")
         scheme, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
         is_owner = hmac.compare_digest(given.strip().encode(errors="replace"), self._token)
-        is_owner = is_owner and scheme.lower() == "bearer"
+        is_owner = is_signed_in or (is_owner and scheme.lower() == "bearer")
         self.connections.hear(request, is_owner=is_owner)
         if not (self._owner if is_owner else self._strangers).spend():
             return refusal(429, "Too many requests (gateway.rate). Wait a second.", {hdrs.RETRY_AFTER: "1"})
-        if request.path in OPEN_ROUTES:
+        if route_of(request) in OPEN_ROUTES:
             return None
         if not is_owner:
             self._note_stranger(request)
-            return refusal(401, "The token is missing or wrong: Authorization: Bearer TOKEN, from the file `token`.")
+            return refusal(401, NOT_SIGNED_IN)
         if len(self._open) >= self._settings.connections:
             why = "Too many open requests (gateway.connections). Wait until one ends."
             return refusal(429, why, {hdrs.RETRY_AFTER: "1"})
@@ -138,10 +167,63 @@ def _name_of(host: str) -> str:
     return (found["name"] or found["v6"]) if found else ""
 
 
+def route_of(request: web.Request) -> str:
+    """The route that a request is for, without its values; empty if there is none."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else ""
+
+
+class SignInRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a request: the `code` of a link."""
+
+    code: str
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    """Whether the browser is signed in now."""
+
+    signed_in: bool
+
+
+class TokenRotated(msgspec.Struct, frozen=True):
+    """The file `token` has a new token."""
+
+    rotated: bool = True
+
+
 async def post_token(request: web.Request) -> web.Response:
-    """Make a new token; the old one is void at once. The file `token` has the new one."""
+    """Make a new token, in the file `token`. The old one is void at once, and all browsers are signed out."""
     request.app[ACCESS].rotate()
-    return web.json_response({"rotated": True})
+    return json_response(TokenRotated())
 
 
-ROUTES = [web.post("/api/token", post_token)]
+async def post_sign_in_link(request: web.Request) -> web.Response:
+    """Make a code that signs in one browser, once, within five minutes: `/#sign-in=CODE` is its address."""
+    return json_response(request.app[ACCESS].sign_ins.create_link())
+
+
+async def post_sign_in(request: web.Request) -> web.Response:
+    """Sign in a browser with the code of a link: it gets a cookie."""
+    given = await read_body(request, SignInRequest)
+    cookie = request.app[ACCESS].sign_ins.redeem(given.code)
+    if not cookie:
+        raise Refused(403, "This link was used, or is older than five minutes. `denizen web` prints a new one.")
+    response = json_response(SignedIn(signed_in=True))
+    set_cookie(request, response, cookie)
+    return response
+
+
+async def post_sign_out(request: web.Request) -> web.Response:
+    """Sign out the browser that asks: its cookie is void."""
+    request.app[ACCESS].sign_out(request)
+    response = json_response(SignedIn(signed_in=False))
+    set_cookie(request, response, "")
+    return response
+
+
+ROUTES = [
+    web.post("/api/token", post_token),
+    web.post("/api/sign-in-links", post_sign_in_link),
+    web.post("/api/sign-in", post_sign_in),
+    web.post("/api/sign-out", post_sign_out),
+]

@@ -17,6 +17,7 @@ from denizen.worlds.chat.http import (
     events,
     messages,
     openapi,
+    page_files,
     pairings,
     responses,
     sessions,
@@ -26,6 +27,9 @@ from denizen.worlds.chat.http.access import ACCESS, Access, Handler
 from denizen.worlds.chat.http.events import EVENTS, EventLog
 from denizen.worlds.chat.http.requests import GATEWAY, failure, refusal
 from denizen.worlds.chat.ledger import ledger
+
+API = (access, completions, controls, events, messages, openapi, pairings, responses, sessions, status)
+"""The modules with the routes that `/openapi.json` describes."""
 
 NO_RETRY = {"x-should-retry": "false"}
 """Keeps OpenAI's SDKs from repeating a request by themselves: a session would have its message twice."""
@@ -47,8 +51,9 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     gateway.listeners.of_all.append(app[EVENTS].add)
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
-    for group in (access, completions, controls, events, messages, openapi, pairings, responses, sessions, status):
+    for group in (*API, page_files):
         app.add_routes(group.ROUTES)
+    app.on_response_prepare.append(page_files.harden)
     return app
 
 

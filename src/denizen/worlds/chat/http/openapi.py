@@ -7,15 +7,26 @@ from typing import Any
 import msgspec
 from aiohttp import hdrs, web
 
-from denizen.worlds.chat.http.access import OPEN_ROUTES
+from denizen.worlds.chat.http.access import (
+    OPEN_ROUTES,
+    SignedIn,
+    SignInRequest,
+    TokenRotated,
+    post_sign_in,
+    post_sign_in_link,
+    post_sign_out,
+    post_token,
+)
 from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.conversation import MESSAGE_HEADER, SESSION_HEADER
 from denizen.worlds.chat.http.events import get_events
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
+from denizen.worlds.chat.http.page_files import PAGE_ROUTES
 from denizen.worlds.chat.http.pairings import PairingRequest, post_pairing
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
 from denizen.worlds.chat.http.sessions import PAGE, get_session, get_sessions
+from denizen.worlds.chat.http.sign_in import SignInLink
 
 
 class ErrorDetail(msgspec.Struct):
@@ -36,6 +47,13 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_pairing: PairingRequest,
     post_completion: ChatRequest,
     post_response: ResponseRequest,
+    post_sign_in: SignInRequest,
+}
+_ANSWERS: dict[Callable[..., Any], type[msgspec.Struct]] = {
+    post_token: TokenRotated,
+    post_sign_in_link: SignInLink,
+    post_sign_in: SignedIn,
+    post_sign_out: SignedIn,
 }
 _ACCEPTED = frozenset({post_message, post_control})
 _AFTER = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 2**53}}
@@ -67,22 +85,25 @@ async def get_openapi(request: web.Request) -> web.Response:
 
 def describe(app: web.Application) -> dict[str, Any]:
     """The routes of an application, as OpenAPI 3.1."""
-    structs = [ErrorResponse, *_BODIES.values()]
+    structs = [*dict.fromkeys([ErrorResponse, *_BODIES.values(), *_ANSWERS.values()])]
     made, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     schemas = dict(zip(structs, made, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in app.router.routes():
-        if route.method != hdrs.METH_HEAD and route.resource:
-            path = route.resource.canonical
+        path = route.resource.canonical if route.resource else ""
+        if route.method != hdrs.METH_HEAD and path not in PAGE_ROUTES:
             paths.setdefault(path, {})[route.method.lower()] = _operation(path, route.handler, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Denizen's gateway", "version": "1"},
-        "security": [{"token": []}],
+        "security": [{"token": []}, {"browser": []}],
         "paths": paths,
         "components": {
             "schemas": components,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "browser": {"type": "apiKey", "in": "cookie", "name": "denizen-PORT"},
+            },
         },
     }
 
@@ -97,11 +118,14 @@ def _operation(path: str, handler: Callable[..., Any], schemas: dict[Any, Any]) 
     text = inspect.getdoc(handler) or ""
     refused = {"description": "A refusal.", "content": _json(schemas[ErrorResponse])}
     status = "202" if handler in _ACCEPTED else "101" if handler is get_events else "200"
+    done: dict[str, Any] = {"description": "It is done."}
+    if answer := _ANSWERS.get(handler):
+        done["content"] = _json(schemas[answer])
     operation: dict[str, Any] = {
         "summary": text.partition("\n")[0],
         "description": text,
         "parameters": parameters,
-        "responses": {status: {"description": "It is done."}, "default": refused},
+        "responses": {status: done, "default": refused},
     }
     if body := _BODIES.get(handler):
         operation["requestBody"] = {"required": True, "content": _json(schemas[body])}

@@ -17,7 +17,13 @@ MAX_BODY_BYTES = 1_000_000
 GATEWAY = web.AppKey("gateway", Gateway)
 
 Body = TypeVar("Body")
+_ENCODER = msgspec.json.Encoder(enc_hook=repr)
 _log = logging.getLogger(__name__)
+
+
+def json_response(answer: msgspec.Struct, status: int = 200) -> web.Response:
+    """A response with this body."""
+    return web.Response(body=_ENCODER.encode(answer), status=status, content_type="application/json")
 
 
 def refusal(status: int, why: str, headers: Mapping[str, str] | None = None) -> web.Response:
