@@ -1,7 +1,6 @@
 """Splits a message into parts that fit a channel: between lines or words, keeping code fences intact."""
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,7 +12,6 @@ from denizen.ports import ChannelLimits, OutboundMessage
 _GAP = re.compile(r"\A(?:(?: *\n)+| +)")
 """The text dropped at a cut: line ends and blank lines, but not the next line's indentation; or spaces."""
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<marks>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
-_ZERO_WIDTH_JOINER = "\u200d"
 
 
 class _Fence(NamedTuple):
@@ -73,9 +71,9 @@ def _find_cut(text: str, limits: ChannelLimits, room: int, after: int = 0) -> in
     for gap in ("\n", " "):
         if (found := text.rfind(gap, least, fits + 1)) > 0:
             return found
-    cut = fits
-    while cut > least and not _is_boundary(text, cut):
-        cut -= 1
+    from wcwidth import grapheme_boundary_before  # takes 50 ms, and is seldom needed
+
+    cut = grapheme_boundary_before(text, fits + 1)
     return max(cut if cut > least else fits, 1)
 
 
@@ -93,20 +91,3 @@ def _open_fence(text: str, limits: ChannelLimits) -> _Fence | None:
 def _closes(line: str, fence: _Fence) -> bool:
     marks, text = fence.end.strip(), line.strip()
     return text.startswith(marks) and not text.strip(marks[0])
-
-
-def _is_boundary(text: str, place: int) -> bool:
-    """Whether a cut at this place keeps visible characters intact."""
-    if not 0 < place < len(text):
-        return True
-    before, after = text[place - 1], text[place]
-    if _ZERO_WIDTH_JOINER in {before, after} or unicodedata.category(after) in {"Mn", "Mc", "Me"}:
-        return False
-    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U000e0020" <= after <= "\U000e007f":  # skin tones, tags of flags
-        return False
-    if "\u1160" <= after <= "\u11ff":  # vowels and finals of Hangul
-        return False
-    if "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff":
-        return False
-    flags = re.search("[\U0001f1e6-\U0001f1ff]*$", text[max(place - 64, 0) : place])
-    return not (flags and len(flags[0]) % 2 and "\U0001f1e6" <= after <= "\U0001f1ff")
