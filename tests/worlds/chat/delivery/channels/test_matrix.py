@@ -172,8 +172,8 @@ def reply(message: InboundMessage, content: str, *media: Path) -> OutboundMessag
 class EncryptedPeer:
     """Alice on a client that encrypts, in a room where everybody does."""
 
-    def __init__(self, client: Any, room: str, bot: str) -> None:
-        self.client, self.room, self.bot = client, room, bot
+    def __init__(self, client: Any, room: str, end: MatrixEnd) -> None:
+        self.client, self.room, self.bot, self.proxy = client, room, end.bot.id, end.proxy
 
     @classmethod
     @asynccontextmanager
@@ -182,7 +182,7 @@ class EncryptedPeer:
         client: Any = nio.AsyncClient(end.alice.url, end.alice.id, store_path=str(folder))
         client.restore_login(end.alice.id, end.alice.device, end.alice.token)
         state = {"type": "m.room.encryption", "content": {"algorithm": "m.megolm.v1.aes-sha2"}}
-        peer = cls(client, await end.alice.create_room(end.bot.id, initial_state=[state]), end.bot.id)
+        peer = cls(client, await end.alice.create_room(end.bot.id, initial_state=[state]), end)
         try:
             await client.sync(full_state=True)
             await client.keys_upload()
@@ -191,7 +191,11 @@ class EncryptedPeer:
             await client.close()
 
     async def meet(self) -> None:
-        """Wait until the account has joined the room and its device is known."""
+        """Wait until the account has joined the room, and its device and that device's one-time keys are there.
+
+        The home server announces a device before it stores the one-time keys of the same upload.
+        """
+        await self.proxy.wait_for_answer("/keys/upload")
         while not [*self.client.device_store.active_user_devices(self.bot)]:
             await self.client.sync(100)
             if self.client.should_query_keys:

@@ -164,7 +164,8 @@ class FaultyProxy:
         self.flood_ms = self.refused = 0
         self.refuses_edits = False
         self.loses_answer = False
-        self._paths: list[str] = []
+        self._asked: list[str] = []
+        self._answered: list[str] = []
         self._news = asyncio.Event()
         self._target, self._http = target, http
         self._connections: set[Any] = set()
@@ -188,7 +189,14 @@ class FaultyProxy:
 
     async def wait_for(self, path: str, *, times: int) -> None:
         """Return once so many requests for such a path have come."""
-        while len([each for each in self._paths if each.endswith(path)]) < times:
+        await self._wait_for(path, self._asked, times)
+
+    async def wait_for_answer(self, path: str) -> None:
+        """Return once the home server has answered a request for such a path."""
+        await self._wait_for(path, self._answered, 1)
+
+    async def _wait_for(self, path: str, seen: list[str], times: int) -> None:
+        while len([each for each in seen if each.endswith(path)]) < times:
             self._news.clear()
             await self._news.wait()
 
@@ -196,7 +204,7 @@ class FaultyProxy:
         """Errors as in "Standard error response" of the client-server specification."""
         assert request.transport
         self._connections.add(request.transport)
-        self._paths.append(request.path)
+        self._asked.append(request.path)
         self._news.set()
         body, is_message = await request.content.read(), "/send/m.room." in request.path
         if is_message and self.flood_ms:
@@ -210,6 +218,8 @@ class FaultyProxy:
             request.method, f"{self._target}{request.raw_path}", data=io.BytesIO(body), headers=headers
         ) as answer:
             data = await answer.read()
+            self._answered.append(request.path)
+            self._news.set()
             if is_message and self.loses_answer:
                 self.loses_answer = False
                 request.transport.abort()
