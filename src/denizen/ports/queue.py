@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from uuid import uuid4
 
 import msgspec
@@ -21,6 +21,9 @@ class InboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     or URLs of attachments; `metadata` is further data from the channel, as JSON. `thread` is the id of the thread in a
     room; a thread is a separate chat, so `chat` names both. In a group, a message may be `addressed` to the agent or to
     others. `edit_of` is the id of the message that this one corrects, and `sent_at` (aware) when it was written.
+
+    The service vouches for `nothing` if anybody can take the sender's name; for the `sender`; or also for the `chat`:
+    that a direct one is the sender's.
     """
 
     channel: str
@@ -37,6 +40,7 @@ class InboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     is_bot: bool = False
     edit_of: str = ""
     sent_at: datetime | None = None
+    vouched_for: Literal["nothing", "sender", "chat"] = "chat"
 
 
 class AnswerChoice(msgspec.Struct, frozen=True):

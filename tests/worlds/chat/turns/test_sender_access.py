@@ -145,6 +145,49 @@ async def test_groups_setting_decides_which_messages_are_answered(
         assert await accepted(scene, asked) == [answered]
 
 
+async def test_name_that_anybody_can_take_is_not_admitted_and_hears_why_once(serve: Serve) -> None:
+    given = {"people": {"boss": {"memory": "boss", "owner": True}}}
+    settings: dict[str, Any] = {"allow": ChannelSettings(allow=["ann"]), "owner": ["memory:ceo"], "config": given}
+    async with serve("hi", channels=[MemoryChannel()], **settings) as scene:
+        for name in ("ann", "boss", "ceo"):
+            messages = [written(text, name, vouched_for="nothing") for text in ("hello", "/pair", "/approve k4")]
+            assert await accepted(scene, *messages) == [False, False, False]
+            [why] = await scene.contents(1, name, "memory")
+            assert "anybody can take your name" in why
+        await scene.settled()
+        assert not scene.model.requests
+
+
+async def test_paired_name_that_anybody_can_take_is_admitted_once_it_is_proven(serve: Serve) -> None:
+    async with serve("hi", channels=[MemoryChannel()], allow=NOBODY) as scene:
+        await accepted(scene, written("hello", "eve"))
+        assert await scene.gateway.access.approve(await code_of(scene, "eve"))
+        assert await accepted(scene, written("me", "eve", vouched_for="nothing")) == [False]
+        assert await accepted(scene, written("me again", "eve", vouched_for="sender")) == [True]
+
+
+async def test_strangers_with_names_that_anybody_can_take_hear_why_once_an_hour(serve: Serve) -> None:
+    clock = FakeClock()
+    async with serve(channels=[MemoryChannel()], allow=NOBODY, clock=clock) as scene:
+        for hour in range(2):
+            strangers = [written("hello", f"eve{hour}{number}", vouched_for="nothing") for number in range(5)]
+            in_group = written("hello", "eve", is_group=True, vouched_for="nothing")
+            await accepted(scene, in_group, *strangers, *strangers)
+            await clock.sleep(CODE_LIFETIME_S)
+        chats = await scene.gateway.database.read(lambda db: db.execute("SELECT chat FROM outbox").fetchall())
+        assert sorted(chats) == [("eve00",), ("eve10",)]
+        assert not await scene.gateway.access.pairings()
+
+
+async def test_owners_chat_counts_only_where_it_is_known_to_be_the_senders(serve: Serve) -> None:
+    settings: dict[str, Any] = {"allow": ChannelSettings(allow=["account:eve"]), "owner": ["memory:ann"]}
+    async with serve("hi", channels=[MemoryChannel()], **settings) as scene:
+        await accepted(scene, written("/pair", "account:eve", chat="ann", vouched_for="sender"))
+        await accepted(scene, written("/pair", "account:ann", chat="ann"))
+        refused, listed = await scene.contents(2, "ann", "memory")
+        assert (refused, listed) == ("Only the owner may use /pair.", "Nobody is waiting to be paired.")
+
+
 async def test_members_of_a_group_who_are_not_allowed_are_ignored_and_get_no_code(serve: Serve) -> None:
     allow = ChannelSettings(allow=["ann"], groups="all")
     async with serve("hi", channels=[MemoryChannel()], allow=allow) as scene:

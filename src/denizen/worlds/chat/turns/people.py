@@ -27,7 +27,7 @@ class People:
     def is_owner(self, message: InboundMessage) -> bool:
         """Whether an owner wrote it, or a client with the token."""
         person = self._by_id.get(sender_of(message))
-        senders = {f"{message.channel}:{message.chat}", sender_of(message)}
+        senders = _own_names(message) | ({_chat_of(message)} if message.is_group else set())
         return message.channel in outbound.POLLED or bool(person and person.is_owner) or bool(self._owners & senders)
 
     def may_hear_heartbeats(self, message: InboundMessage) -> bool:
@@ -36,8 +36,7 @@ class People:
 
     def may_speak(self, message: InboundMessage) -> bool:
         """Whether the sender is a configured person or owner, or the message is from an owner's direct chat."""
-        known = {sender_of(message)} if message.is_group else {sender_of(message), f"{message.channel}:{message.chat}"}
-        return sender_of(message) in self._by_id or bool(self._owners & known)
+        return sender_of(message) in self._by_id or bool(self._owners & _own_names(message))
 
     def identity(self, sender: str) -> str:
         """A string that identifies a sender (`channel:sender`), the same on all of a person's channels."""
@@ -51,6 +50,16 @@ class People:
             return message
         key = replace(SessionKey.parse(message.session_key), peer=person.name, channel=_CHANNEL, account="default")
         return msgspec.structs.replace(message, session_key=str(key))
+
+
+def _own_names(message: InboundMessage) -> set[str]:
+    """The sender, and a direct chat that the service knows to be theirs."""
+    is_theirs = not message.is_group and message.vouched_for == "chat"
+    return {sender_of(message), _chat_of(message)} if is_theirs else {sender_of(message)}
+
+
+def _chat_of(message: InboundMessage) -> str:
+    return f"{message.channel}:{message.chat}"
 
 
 def sender_of(message: InboundMessage) -> str:

@@ -3,16 +3,20 @@
 from functools import partial
 
 from denizen.config import Config
-from denizen.ports import ChannelSettings, InboundMessage
+from denizen.ports import ChannelSettings, InboundMessage, OutboundMessage
 from denizen.runtime.clock import Clock
 from denizen.text.plural import counted
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.ledger import outbound, pairings, questions
-from denizen.worlds.chat.ledger.pairings import Pairing
-from denizen.worlds.chat.turns.people import People
+from denizen.worlds.chat.ledger.pairings import CODE_LIFETIME_S, Pairing
+from denizen.worlds.chat.turns.people import People, sender_of
 
 _DENIES_EVERYONE = ChannelSettings()
 """Used for a channel without settings: nobody is allowed."""
+_UNPROVEN = (
+    "I can't answer: anybody can take your name here, so I don't know that you are you. Log in to an account that this "
+    "network checks, or write to me directly instead of through a room. Then write again."
+)
 
 
 class SenderAccess:
@@ -23,21 +27,24 @@ class SenderAccess:
         self.people = people
         self._outbox = outbox
         self._clock = clock
+        self._explained = set[str]()
 
     async def admits(self, message: InboundMessage) -> bool:
         """Whether a message may reach a command or a model. Raises LedgerError.
 
-        Unknown senders in direct chats get a pairing code, once until it expires.
+        Unknown senders in direct chats get a pairing code, once until it expires. A sender whom the service doesn't
+        vouch for isn't admitted, whatever the settings and pairings say about that name.
         """
         if message.channel in outbound.POLLED:
             return True
         if message.is_bot or not self._is_for_agent(message):
             return False
-        if await self._may_speak(message):
-            return True
-        if not message.is_group:
+        is_known = await self._may_speak(message)
+        if message.vouched_for == "nothing":
+            await self._explain_once(message, is_known=is_known)
+        elif not is_known and not message.is_group:
             await self._send_pairing_code(message)
-        return False
+        return is_known and message.vouched_for != "nothing"
 
     async def pairings(self) -> list[Pairing]:
         """Paired and waiting senders. Raises LedgerError."""
@@ -87,6 +94,14 @@ class SenderAccess:
         request = partial(pairings.request_code, message=message, now=now)
         if await database.read(may_request) and await database.run(request):
             self._outbox.added(message)
+
+    async def _explain_once(self, message: InboundMessage, *, is_known: bool) -> None:
+        """Say why the sender isn't admitted: once to each name that is, and in direct chats to one stranger an hour."""
+        name = sender_of(message) if is_known else f"{message.channel} {self._now() // CODE_LIFETIME_S:.0f}"
+        if name not in self._explained and (is_known or not message.is_group):
+            self._explained.add(name)
+            to = (message.channel, message.chat, _UNPROVEN, message.session_key)
+            await self._outbox.put(OutboundMessage(*to, id=f"unproven:{name}"))
 
     def _settings_of(self, channel: str) -> ChannelSettings:
         found = self._settings.get(channel)

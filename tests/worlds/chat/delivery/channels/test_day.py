@@ -147,7 +147,7 @@ def settings_of(day: Day, irc_port: int, imap_port: int, certificate: Path) -> s
     tables: dict[str, dict[str, Any]] = {
         "providers.test": {"base_url": day.model.base_url},
         "gateway": {"owner": f"telegram:{OWNER['id']}", "heartbeat": {"enabled": False}},
-        "channels.irc": {"server": "127.0.0.1", "port": irc_port, "tls": False},
+        "channels.irc": {"server": "127.0.0.1", "port": irc_port, "tls": False, "trust_nicks": True},
         "channels.matrix": msgspec.structs.asdict(day.matrix.settings),
         "channels.telegram": {"token": TOKEN, "base_url": day.telegram.url},
         "channels.slack": {

@@ -224,8 +224,20 @@ async def test_sender_is_an_account_if_logged_in(kind: str, request: pytest.Fixt
         await erin.tell(NICK, "Hello")
         await erin.log_in()
         await erin.tell(NICK, "Hello")
-        senders = [(await inbox.messages.get()).sender for _ in range(2)]
-    assert senders == ["erin", "account:erin"]
+        stranger, erin_herself = [await inbox.messages.get() for _ in range(2)]
+    assert (stranger.sender, stranger.vouched_for) == ("erin", "nothing")
+    assert (erin_herself.sender, erin_herself.vouched_for) == ("account:erin", "sender")
+
+
+@needs_ngircd
+@pytest.mark.parametrize(("trust_nicks", "vouched_for"), [(False, "nothing"), (True, "chat")])
+async def test_nick_is_proof_only_by_setting(
+    trust_nicks: bool, vouched_for: str, ngircd: IrcServer, tmp_path: Path
+) -> None:
+    channel = connected(ngircd, tmp_path, trust_nicks=trust_nicks)
+    async with ann_at(ngircd) as ann, receiving(channel) as inbox:
+        await ann.tell(NICK, "Hello")
+        assert (await inbox.messages.get()).vouched_for == vouched_for
 
 
 @needs_ngircd

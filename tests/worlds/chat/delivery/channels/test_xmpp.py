@@ -200,6 +200,7 @@ async def test_history_and_own_messages_of_a_room_are_dropped(channel: XmppChann
         await home.write(ROOM, "denizen, new?", kind="groupchat")
         message = await inbox.messages.get()
     assert (message.content, message.chat, message.is_addressed) == ("new?", ROOM, True)
+    assert (message.sender, message.vouched_for) == (f"{ROOM}/home", "nothing")
 
 
 # Sending

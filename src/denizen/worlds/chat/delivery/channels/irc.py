@@ -61,6 +61,8 @@ class IrcSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fie
     """The password for the server or bouncer itself."""
     rooms: tuple[str, ...] = ()
     """The IRC channels to join: `#name`, or `#name KEY`."""
+    trust_nicks: bool = False
+    """Take a nick for a proof of identity: whoever uses an allowed nick, or an owner's, is that person."""
 
 
 class _Connection:
@@ -319,6 +321,7 @@ class IrcChannel:
                 is_addressed=is_addressed,
                 is_bot=not _BOT_TAGS.isdisjoint(line.tags),
                 sent_at=datetime.fromisoformat(time) if time else self._clock.now(),
+                vouched_for="chat" if self._settings.trust_nicks else "sender" if account else "nothing",
             )
         )
 

@@ -196,6 +196,7 @@ class XmppChannel:
             is_addressed=not is_group or bool(called),
             edit_of=f"{author}:{correction['id']}" if correction else "",
             sent_at=written_at or self._clock.now(),
+            vouched_for="chat" if known or not (is_group or is_private) else "nothing",
         )
         self._inbox.append((message, archived))
         self._changed.set()
