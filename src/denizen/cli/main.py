@@ -45,6 +45,7 @@ COMMANDS = {
     "worker": ("denizen.cli.gateway.worker:worker", "Run the gateway's turns, also on other machines."),
     "send": ("denizen.cli.gateway.send:send", "Send a message to the gateway, and print its reply."),
     "pair": ("denizen.cli.gateway.pair:pair", "List, approve or revoke the senders who may write to the agent."),
+    "cron": ("denizen.cli.gateway.cron:cron", "List, add or change the gateway's scheduled jobs."),
     "status": ("denizen.cli.gateway.status:status", "Show whether a gateway runs, and where."),
     "channels": ("denizen.cli.gateway.channels:channels", "List or add the gateway's channels."),
     "moo": ("denizen.cli.moo.moo:moo", "Create, check and run characters of a text world."),

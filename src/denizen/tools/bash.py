@@ -95,7 +95,8 @@ def bash_tool(
         if jobs is not None and command.rstrip().endswith("&"):
             notes.append(_BACKGROUND_NOTE)
         content = "\n".join([*([text.removesuffix("\n")] if text else []), *notes])
-        return ToolResult("", "", [Text(notice + content)], is_error=status != 0, details={"exit_code": status})
+        details = {"exit_code": status} if status != 0 or text.strip() else {"exit_code": status, "no_output": True}
+        return ToolResult("", "", [Text(notice + content)], is_error=status != 0, details=details)
 
     schema, arguments = bash.schema, {**bash.schema.parameters["properties"]}
     if jobs is None:

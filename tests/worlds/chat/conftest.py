@@ -258,7 +258,8 @@ def serve(home: Path) -> Serve:
     """`async with serve("a reply", …, owner="http:boss") as scene`: a gateway with these settings, in one home.
 
     With a `workspace` it has the tools of its profile; `config` are settings of other tables. `asked` is a model
-    in place of the scripted one, `store` keeps the sessions. `allow` are the settings of all channels.
+    in place of the scripted one, `store` keeps the sessions. `allow` are the settings of all channels, and
+    `path` is where it finds programs, such as those of the sandbox.
     """
 
     @asynccontextmanager
@@ -272,6 +273,7 @@ def serve(home: Path) -> Serve:
         asked: Model | None = None,
         store: SessionStore | None = None,
         allow: ChannelSettings = ALLOWED,
+        path: str = os.environ["PATH"],
         **settings: Any,
     ) -> AsyncGenerator[Scene]:
         table = {"grace": 0.0, "heartbeat": {"enabled": False}, **settings}
@@ -293,7 +295,7 @@ def serve(home: Path) -> Serve:
                 tools=tools,
                 store=store,
                 clock=clock,
-                environ={"PATH": os.environ["PATH"]},
+                environ={"PATH": path},
             ) as agent:
                 gateway = Gateway(agent, outbox, cron)
                 await gateway.prepare()

@@ -1,14 +1,23 @@
 """A client of the home's gateway."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 
+from denizen.config.home import places
+from denizen.config.load import load
+from denizen.config.redact import Redactor
+from denizen.config.settings import Config
 from denizen.errors import DenizenError
+from denizen.runtime.clock import Clock, SystemClock
+from denizen.worlds.chat.backends import open_backends
 from denizen.worlds.chat.http.server import GatewayAway, Running, find_running
 from denizen.worlds.chat.http.token import read_token
+from denizen.worlds.chat.ledger.database import DEFAULT_TIMING, Database
+
+T = TypeVar("T")
 
 _TIMEOUT_MARGIN_S = 30.0
 """Seconds more than it was asked to wait that an answer may take."""
@@ -54,3 +63,16 @@ class Client:
         if response.status >= 400:
             raise DenizenError(f"The gateway refuses: {answer['error']['message']}")
         return answer
+
+
+async def ask_gateway_or_ledger(
+    by_gateway: Callable[[Client], Awaitable[T]], in_ledger: Callable[[Config, Database, Clock], Awaitable[T]]
+) -> T:
+    """Ask the running gateway, which has the ledger open; without one, use the ledger directly."""
+    loaded = load()
+    folder, _ = places(loaded.config)
+    if find_running(folder):
+        return await by_gateway(Client(folder))
+    clock, redactor = SystemClock(), Redactor.from_environ(loaded.environ, loaded.secrets)
+    async with open_backends(loaded.config, clock, redactor, is_gateway=False, timing=DEFAULT_TIMING) as shared:
+        return await in_ledger(loaded.config, shared.ledger, clock)

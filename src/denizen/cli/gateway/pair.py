@@ -7,18 +7,14 @@ from typing import TypeVar
 import click
 import msgspec
 
-from denizen.cli.gateway.client import Client
+from denizen.cli.gateway.client import Client, ask_gateway_or_ledger
 from denizen.cli.output import print_table, say, write
 from denizen.cli.text import one_line
-from denizen.config.home import places
-from denizen.config.load import load
-from denizen.config.redact import Redactor
+from denizen.config.settings import Config
 from denizen.errors import DenizenError
-from denizen.runtime.clock import SystemClock
-from denizen.worlds.chat.backends import open_backends
+from denizen.runtime.clock import Clock
 from denizen.worlds.chat.delivery.outbox import Outbox
-from denizen.worlds.chat.http.server import find_running
-from denizen.worlds.chat.ledger.database import DEFAULT_TIMING
+from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.pairings import Pairing
 from denizen.worlds.chat.turns.people import People
 from denizen.worlds.chat.turns.sender_access import SenderAccess, no_open_code_error, not_paired_error
@@ -82,16 +78,7 @@ def revoke(who: str) -> None:
 
 
 def _run(by_gateway: Callable[[Client], Awaitable[T]], in_ledger: Callable[[SenderAccess], Awaitable[T]]) -> T:
-    """Ask the running gateway, which has the ledger open; without one, use the ledger directly."""
+    def on_access(config: Config, database: Database, clock: Clock) -> Awaitable[T]:
+        return in_ledger(SenderAccess(config, People(config), Outbox(database, {}, clock=clock), clock))
 
-    async def run() -> T:
-        loaded = load()
-        folder, _ = places(loaded.config)
-        if find_running(folder):
-            return await by_gateway(Client(folder))
-        clock, redactor = SystemClock(), Redactor.from_environ(loaded.environ, loaded.secrets)
-        async with open_backends(loaded.config, clock, redactor, is_gateway=False, timing=DEFAULT_TIMING) as shared:
-            outbox = Outbox(shared.ledger, {}, clock=clock)
-            return await in_ledger(SenderAccess(loaded.config, People(loaded.config), outbox, clock))
-
-    return asyncio.run(run())
+    return asyncio.run(ask_gateway_or_ledger(by_gateway, on_access))

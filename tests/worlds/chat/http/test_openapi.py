@@ -25,6 +25,7 @@ async def test_description_covers_every_route(serve: Serve, home: Path) -> None:
     assert status == 200
     assert {path: sorted(operations) for path, operations in described["paths"].items()} == {
         "/api/events": ["get"],
+        "/api/jobs": ["get", "post"],
         "/api/messages": ["post"],
         "/api/pairings": ["get", "post"],
         "/api/replies": ["get"],

@@ -15,6 +15,7 @@ from denizen.worlds.chat.http import (
     completions,
     controls,
     events,
+    jobs,
     messages,
     openapi,
     page_files,
@@ -28,7 +29,7 @@ from denizen.worlds.chat.http.events import EVENTS, EventLog
 from denizen.worlds.chat.http.requests import GATEWAY, failure, refusal
 from denizen.worlds.chat.ledger import ledger
 
-API = (access, completions, controls, events, messages, openapi, pairings, responses, sessions, status)
+API = (access, completions, controls, events, jobs, messages, openapi, pairings, responses, sessions, status)
 """The modules with the routes that `/openapi.json` describes."""
 
 NO_RETRY = {"x-should-retry": "false"}

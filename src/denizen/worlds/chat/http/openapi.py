@@ -21,6 +21,7 @@ from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.conversation import MESSAGE_HEADER, SESSION_HEADER
 from denizen.worlds.chat.http.events import get_events
+from denizen.worlds.chat.http.jobs import JobRequest, post_job
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.page_files import PAGE_ROUTES
 from denizen.worlds.chat.http.pairings import PairingRequest, post_pairing
@@ -45,6 +46,7 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_message: NewMessage,
     post_control: ControlRequest,
     post_pairing: PairingRequest,
+    post_job: JobRequest,
     post_completion: ChatRequest,
     post_response: ResponseRequest,
     post_sign_in: SignInRequest,

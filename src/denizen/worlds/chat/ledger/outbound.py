@@ -138,6 +138,26 @@ def replies(
     return [OutboxRow(seq, _outbound(message), state, reason) for seq, message, state, reason in sorted(rows)]
 
 
+def last_result(db: LedgerConnection, channel: str, run_id: str) -> str:
+    """What came of a job's last run, whose id begins with `run_id`, in a line; empty: the ledger knows of none."""
+    row = db.execute(
+        "SELECT id, state, reason FROM inbox WHERE channel = ? AND (id > ? AND id < ? OR id > ? AND id < ?) "
+        "ORDER BY seq DESC LIMIT 1",
+        [channel, *(end for start in (run_id, woken_id(run_id)) for end in (start, f"{start}~"))],
+    ).fetchone()
+    if row is None or row[1] != "done":
+        return f"{row[1]}: {row[2]}".removesuffix(": ") if row else ""
+    reply = db.execute(
+        "SELECT message FROM outbox WHERE channel = ? AND id = ?", [channel, reply_id(row[0])]
+    ).fetchone()
+    return _outbound(reply[0]).content.strip().partition("\n")[0] if reply else "no reply"
+
+
+def woken_id(run_id: str) -> str:
+    """The id, or its beginning, of the message that continues a run once its wake script has ended."""
+    return f"woken:{run_id}"
+
+
 def unsent(db: LedgerConnection) -> list[OutboxRow]:
     """The first unsent message of each chat."""
     rows = db.execute(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -17,10 +17,11 @@ from denizen.ports import InboundMessage, Tool, ToolContext, Traits
 from denizen.runtime.clock import Clock
 from denizen.sessions import SessionKey
 from denizen.tools.function import tool
-from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database, wait_for_event_or
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.settings import CronSettings, Missed
+from denizen.worlds.chat.timers.wake import WakeScript
 
 MISSED_AFTER_S = 60.0
 """A run that hasn't begun after so many seconds is missed."""
@@ -29,6 +30,7 @@ MIN_INTERVAL_S = 10.0
 Kind = Literal["at", "every", "cron"]
 UNSCHEDULABLE = (ValueError, LookupError, OSError, OverflowError)
 """Raised by `CronJob.next` for an invalid time, interval, expression or time zone."""
+_Words = Annotated[str, msgspec.Meta(pattern=r"\S")]
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _ALIASES = {
     "@hourly": "0 * * * *",
@@ -43,11 +45,30 @@ _EVERY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([smhd])[a-z]*\s*", re.IGNORECASE)
 _log = logging.getLogger(__name__)
 
 
+class NewJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A job to schedule: what to do, `at` an ISO time, `every` 30m, 2h or 1d, or by a `cron` expression.
+
+    `zone` is the name of a time zone (default: the user's). Replies go to `chat` of `channel`. `wake` is a script that
+    decides whether a run begins.
+    """
+
+    text: _Words
+    kind: Kind
+    when: _Words
+    channel: _Words
+    chat: _Words
+    zone: str = ""
+    name: str = ""
+    missed: Missed | None = None
+    wake: str = ""
+
+
 class CronJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A task and its schedule: `at` an ISO time, `every` so many seconds, or by a `cron` expression.
 
     `zone` is the name of a time zone (empty: the user's). Replies go to `chat` of `channel`, whose session is `home`;
-    with `in_chat` the turns run in that session, too, otherwise in the job's own.
+    with `in_chat` the turns run in that session, too, otherwise in the job's own. The script `wake` decides whether a
+    run begins (empty: each does).
     """
 
     id: str
@@ -61,6 +82,7 @@ class CronJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     chat: str
     home: str = ""
     in_chat: bool = False
+    wake: str = ""
     since: datetime
 
     @property
@@ -86,6 +108,14 @@ class CronJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 return _next_match(_ALIASES.get(self.when.lower(), self.when), after, zone)
 
 
+class JobStatus(msgspec.Struct, frozen=True):
+    """A job, its next run (None: disabled), and what came of its last one, in a line (empty: there was none)."""
+
+    job: CronJob
+    due: datetime | None
+    last: str
+
+
 class Cron:
     """The jobs in the ledger. A run is an inbound message, written in one transaction with the time of the next run."""
 
@@ -106,6 +136,38 @@ class Cron:
             self._database.ring()
             await wait_for_event_or(self._bell, due, self._clock)
 
+    def plan(self, new: NewJob, seed: str, *, home: str = "", in_chat: bool = False) -> tuple[CronJob, datetime]:
+        """The job, whose id is made of `seed`, and its first run. Raises ToolRefused if there is none."""
+        now = self._clock.now()
+        job = CronJob(
+            id=hashlib.sha256(f"{seed} {new.text} {new.when}".encode()).hexdigest()[:8],
+            name=new.name or new.text.strip().partition("\n")[0][:40],
+            text=new.text,
+            kind=new.kind,
+            when=new.when.strip(),
+            zone=new.zone,
+            missed=new.missed or self.settings.missed,
+            channel=new.channel,
+            chat=new.chat,
+            home=home,
+            in_chat=in_chat,
+            wake=new.wake.strip(),
+            since=now,
+        )
+        try:
+            due = job.next(now, self.zone)
+        except UNSCHEDULABLE as wrong:
+            raise ToolRefused(f"{job.kind} {job.when!r} {job.zone}: {wrong}") from wrong
+        if due is None:
+            raise ToolRefused(f"{job.when} has passed, or never comes; now it is {shown(now, self.zone)}")
+        return job, due
+
+    async def schedule(self, new: NewJob) -> JobStatus:
+        """Plan and add a job. Raises ToolRefused."""
+        job, due = self.plan(new, self._clock.now().isoformat())
+        await self.add(job, due)
+        return JobStatus(job, due, "")
+
     async def add(self, job: CronJob, due: datetime) -> None:
         """Add a job, unless its id exists. Raises ToolRefused if there are too many."""
 
@@ -122,7 +184,18 @@ class Cron:
     async def jobs(self) -> Sequence[tuple[CronJob, datetime | None]]:
         """The jobs, and the next run of each (None: disabled)."""
         rows = await self._database.read(ledger.jobs)
-        return [(_job(text), None if due is None else datetime.fromtimestamp(due, UTC)) for text, due in rows]
+        return [(_job(text), _time(due)) for text, due in rows]
+
+    async def statuses(self) -> list[JobStatus]:
+        """The jobs with what came of their last runs."""
+
+        def read(db: LedgerConnection) -> list[JobStatus]:
+            return [
+                JobStatus(job, _time(due), outbound.last_result(db, job.channel, _run_id(job)))
+                for job, due in ((_job(text), due) for text, due in ledger.jobs(db))
+            ]
+
+        return await self._database.read(read)
 
     async def change(
         self, job_id: str, action: Literal["remove", "enable", "disable"], chat: tuple[str, str] | None = None
@@ -162,7 +235,7 @@ class Cron:
                 following = job.next(now, self.zone)
             except UNSCHEDULABLE as wrong:  # it could be scheduled once, with a zone that this machine hasn't
                 _log.error(
-                    "Cron job %s (%s) is disabled: %s. Fix that, then ask the agent to enable or remove the job.",
+                    "Cron job %s (%s) is disabled: %s. Fix that, then `denizen cron enable` or `remove` it.",
                     job.id,
                     job.name,
                     wrong,
@@ -188,7 +261,9 @@ class Cron:
         """The reason to skip a run; empty: none."""
         if late > MISSED_AFTER_S and job.missed == "skip":
             return f"it was due {late:.0f} s ago"
-        if ledger.is_busy(db, job.session_key, _run_id(job)):
+        runs = [(job.session_key, _run_id(job)), (_script_session(job), _run_id(job))]
+        runs.append((job.session_key, outbound.woken_id(_run_id(job))))
+        if any(ledger.is_busy(db, key, prefix) for key, prefix in runs):
             return "its last run hasn't ended"
         return ""
 
@@ -233,35 +308,32 @@ def cron_tool(cron: Cron) -> Tool:
             raise ToolRefused("a job needs `text` and `when`")
         if not (turn.channel and turn.chat):
             raise ToolRefused("this turn has no chat that the job's replies could go to")
-        new = CronJob(
-            id=hashlib.sha256(f"{turn.session_key} {turn.call_id} {text} {when}".encode()).hexdigest()[:8],
-            name=name or text.strip().partition("\n")[0][:40],
+        new = NewJob(
             text=text,
             kind=kind,
-            when=when.strip(),
-            zone=zone,
-            missed=missed or cron.settings.missed,
+            when=when,
             channel=turn.channel,
             chat=turn.chat,
-            home="" if SessionKey.parse(turn.session_key).channel in {"cron", "heartbeat"} else turn.session_key,
-            in_chat=session == "chat",
-            since=turn.clock.now(),
+            zone=zone,
+            name=name,
+            missed=missed,
         )
-        try:
-            due = new.next(turn.clock.now(), cron.zone)
-        except UNSCHEDULABLE as wrong:
-            raise ToolRefused(f"{kind} {when!r} {zone}: {wrong}") from wrong
-        if due is None:
-            raise ToolRefused(f"{when} has passed, or never comes; now it is {_shown(turn.clock.now(), cron.zone)}")
+        home = "" if SessionKey.parse(turn.session_key).channel in {"cron", "heartbeat"} else turn.session_key
+        planned, due = cron.plan(new, f"{turn.session_key} {turn.call_id}", home=home, in_chat=session == "chat")
         if Traits.UNTRUSTED in turn.in_sight:  # which would speak for the user in the job's turns
             answer = await turn.ask(f"Text from others is in sight. Schedule {kind} {when}: {text}?")
             if not answer.allow:
                 raise ToolRefused(f"not scheduled: {answer.text or 'the user said no'}")
-        await cron.add(new, due)
-        when_due = _shown(due, cron.zone)
-        return f"Job {new.id} runs at {when_due}." if kind == "at" else f"Job {new.id} runs next at {when_due}."
+        await cron.add(planned, due)
+        when_due = shown(due, cron.zone)
+        return f"Job {planned.id} runs at {when_due}." if kind == "at" else f"Job {planned.id} runs next at {when_due}."
 
     return schedule
+
+
+def no_job_error(job_id: str) -> str:
+    """What to say of an unknown job."""
+    return f"There is no job {job_id!r}. `denizen cron list` shows the ids."
 
 
 def _message(job: CronJob, due: float) -> InboundMessage:
@@ -271,7 +343,7 @@ def _message(job: CronJob, due: float) -> InboundMessage:
     metadata = {ledger.ORIGIN: ledger.origin_of(own, job.channel, job.chat)}
     if job.home:
         metadata[ledger.KEPT_IN] = job.home
-    return InboundMessage(
+    message = InboundMessage(
         job.channel,
         job.chat,
         "cron",
@@ -280,6 +352,12 @@ def _message(job: CronJob, due: float) -> InboundMessage:
         metadata=metadata,
         id=f"{_run_id(job)}{at:%Y-%m-%dT%H:%M:%SZ}",
     )
+    return WakeScript(job.wake, job.session_key).put_before(message, _script_session(job)) if job.wake else message
+
+
+def _script_session(job: CronJob) -> str:
+    """The session of the job's wake script."""
+    return str(SessionKey(f"{job.id}.wake", channel="cron"))
 
 
 def _run_id(job: CronJob) -> str:
@@ -308,18 +386,23 @@ def _next_match(expression: str, after: datetime, zone: tzinfo | None) -> dateti
     return None
 
 
+def _time(due: float | None) -> datetime | None:
+    return None if due is None else datetime.fromtimestamp(due, UTC)
+
+
 def _job(text: str) -> CronJob:
     return msgspec.json.decode(text, type=CronJob)
 
 
-def _shown(at: datetime, zone: tzinfo | None) -> str:
+def shown(at: datetime, zone: tzinfo | None) -> str:
+    """The time as people read it."""
     return f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
 
 
 def _listed(jobs: Sequence[tuple[CronJob, datetime | None]], zone: tzinfo | None) -> str:
     lines = [
         f"{job.id}  {job.kind} {job.when}{job.zone and f' ({job.zone})'}  "
-        f"{f'next {_shown(due, zone)}' if due else 'disabled'}  for {job.channel}:{job.chat}  {job.name}"
+        f"{f'next {shown(due, zone)}' if due else 'disabled'}  for {job.channel}:{job.chat}  {job.name}"
         for job, due in jobs
     ]
     return "\n".join(lines) or "This chat has no jobs."

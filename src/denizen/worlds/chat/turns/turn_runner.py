@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ from denizen.engine.resume import question_of
 from denizen.engine.session_state import IN_SIGHT, InSight, state_of
 from denizen.engine.turn import Start
 from denizen.entries import CompactionEntry, ParkedEntry, StateEntry, SystemEntry
-from denizen.errors import DenizenError, SessionHeld, SessionUnavailable, ToolRefused
+from denizen.errors import DenizenError, SessionHeld, SessionUnavailable, SessionUnknown, ToolRefused
 from denizen.events import Compacted, Notice, Retry, RunEvent, RunResult
 from denizen.messages import UserMessage
 from denizen.ports.host import Answer, Ask, Control, Parked, Stop
@@ -32,6 +33,7 @@ from denizen.worlds.chat.ledger.database import LedgerError
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions, parts_of, reply_text
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.heartbeat import BEAT, reply_of, start_of
+from denizen.worlds.chat.timers.wake import ScriptCaller, WakeScript, outcome_of
 from denizen.worlds.chat.turns import caller, commands, spawn
 from denizen.worlds.chat.turns.queue import HELD_RETRY_S
 from denizen.worlds.chat.turns.spending_caps import SpendingCaps
@@ -76,7 +78,10 @@ class TurnRunner:
         return self._agent.record.redact(text)
 
     async def run(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
-        """Run the turn of a message; its reply, a subagent's report, or a question."""
+        """Run the turn of a message; its reply, a subagent's report, a job to wake the model for, or a question."""
+        if WakeScript.of(turn.message) and turn.attempt == 1:
+            with suppress(SessionUnknown):  # that of its last run: there may be a run each minute
+                await self._agent.record.store.remove(turn.message.session_key)
         try:
             async with self._opened(turn.message.session_key) as session:
                 return await _while_held(session, self._run(turn, session))
@@ -90,6 +95,8 @@ class TurnRunner:
             return None
         if spawned := spawn.spawned_by(message):
             return await self._run_subagent(turn, session, spawned)
+        if script := WakeScript.of(message):
+            return await self._run_script(turn, session, script)
         if commands.QUEUED in message.metadata:
             words = await commands.carry_out(self._agent, session, message)
             return outbound.reply_to(message, self._agent.record.redact(words))
@@ -148,6 +155,27 @@ class TurnRunner:
         if result.details.get("stop_reason") == "parked" and (question := question_of(session.entries)):
             return self._parked(self._with_sight(message, session), question)
         return spawn.report(message, spawned, result)
+
+    async def _run_script(
+        self, turn: QueuedTurn, session: Session, script: WakeScript
+    ) -> InboundMessage | OutboundMessage | Parked | None:
+        """Run a job's wake script, with which the model has nothing to do."""
+        message = turn.message
+        record = replace(self._agent.record, model=ScriptCaller(script.command))
+        options = TurnOptions(
+            stream=False,
+            read_only=self._agent.read_only,
+            channel=message.channel,
+            chat=message.chat,
+            history=False,
+            prompt_since=self._started,
+            resumes=True,
+        )
+        said, host = UserMessage(parts_of(message), message.id), _TurnHost(turn, self._emit, stream=False)
+        result = await run_turn(record, session, said, host, options)
+        if result.stop_reason == "parked" and (question := question_of(session.entries)):
+            return self._parked(message, question)
+        return outcome_of(script, message, session.entries, result.error)
 
     def _with_sight(self, message: InboundMessage, session: Session) -> InboundMessage:
         """The message, marked with what its turn has in sight if another session keeps the turn's words, too."""
