@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from msgspec.structs import replace
 
-from denizen.ports import Accept, Channel, ChannelLimits, ChannelRefused, InboundMessage, OutboundMessage, Sent
+from denizen.ports import Accept, Channel, ChannelLimits, ChannelRefused, Fetch, InboundMessage, OutboundMessage, Sent
 from denizen.testing import ChannelConformance, FarEnd, MemoryChannel
 
 SUITE = ChannelConformance
@@ -132,7 +132,14 @@ class Changes(MemoryChannel):
         raise NotImplementedError
 
     async def receive(self, accept: Accept) -> None:
-        await super().receive(lambda message: accept(self.change(message)))
+        async def changed(message: InboundMessage, fetch: Fetch | None = None) -> bool:
+            async def fetch_changed(message: InboundMessage) -> InboundMessage:
+                assert fetch
+                return self.change(await fetch(message))
+
+            return await accept(self.change(message), fetch_changed if fetch else None)
+
+        await super().receive(changed)
 
 
 class SaysNotWhere(Changes):
@@ -192,6 +199,14 @@ class HidesLargeFiles(Changes):
         return replace(message, content="") if "larger" in message.content else message
 
 
+class FetchesAtOnce(MemoryChannel):
+    async def receive(self, accept: Accept) -> None:
+        async def fetched(message: InboundMessage, fetch: Fetch | None = None) -> bool:
+            return await accept(await fetch(message) if fetch else message)
+
+        await super().receive(fetched)
+
+
 class HearsItself(MemoryChannel):
     def deliver(self, message: InboundMessage) -> InboundMessage:
         return super().deliver(replace(message, sender="ann"))
@@ -199,9 +214,9 @@ class HearsItself(MemoryChannel):
 
 class AcknowledgesWhatWasRefused(MemoryChannel):
     async def receive(self, accept: Accept) -> None:
-        async def acknowledged(message: InboundMessage) -> bool:
+        async def acknowledged(message: InboundMessage, fetch: Fetch | None = None) -> bool:
             try:
-                return await accept(message)
+                return await accept(message, fetch)
             except OSError:
                 return True
 
@@ -214,9 +229,9 @@ class NeverAcknowledges(MemoryChannel):
     async def receive(self, accept: Accept) -> None:
         self._written.extendleft(getattr(self, "delivered", []))
 
-        async def noted(message: InboundMessage) -> bool:
+        async def noted(message: InboundMessage, fetch: Fetch | None = None) -> bool:
             self.delivered.append(message)
-            return await accept(message)
+            return await accept(message, fetch)
 
         self.delivered = []
         await super().receive(noted)
@@ -355,6 +370,7 @@ CANT_LOOK = replace(LIMITS, reconciles=False)
         (FeelsAddressed, SUITE.test_message_of_a_group_says_whether_it_is_addressed, LIMITS),
         (HasNoThreads, SUITE.test_thread_is_a_chat_of_its_own, LIMITS),
         (SharesFiles, SUITE.test_received_file_is_private, LIMITS),
+        (FetchesAtOnce, SUITE.test_file_is_not_fetched_before_its_sender_is_admitted, LIMITS),
         (HidesLargeFiles, SUITE.test_received_file_over_the_limit_is_reported, LIMITS),
         (LosesWhatCameMeanwhile, SUITE.test_messages_arrive_after_a_reconnect, LIMITS),
         (TriesAWrongTokenForever, SUITE.test_rotated_token_is_reported_and_messages_wait, LIMITS),

@@ -71,8 +71,15 @@ class ChannelRefused(DenizenError):
     """The service refuses the account: its token is wrong, revoked or used by another gateway. Says what to do."""
 
 
-Accept = Callable[[InboundMessage], Awaitable[bool]]
-"""Stores a message durably. Returns False if it was accepted before, or if its sender isn't allowed."""
+Fetch = Callable[[InboundMessage], Awaitable[InboundMessage]]
+"""Downloads a message's files. Returns it with their paths, and with a line in its text for each that it didn't get."""
+
+
+class Accept(Protocol):
+    """Stores a message durably."""
+
+    async def __call__(self, message: InboundMessage, fetch: Fetch | None = None, /) -> bool:
+        """Returns False if it was accepted before, or if its sender isn't allowed: then nothing is fetched."""
 
 
 class Channel(Protocol):

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from denizen.ports.channel import Channel, ChannelRefused, PreviewingChannel, RateLimited
+from denizen.ports.channel import Channel, ChannelRefused, Fetch, PreviewingChannel, RateLimited
 from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
 from denizen.worlds.chat.delivery.splitting import split_message
 
@@ -102,17 +102,23 @@ class FarEnd(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """Accepts each message once, or none while `refuses`; `refused` is set when the service refuses the account."""
+    """Accepts each message once, or none while `refuses`; `refused` is set when the service refuses the account.
+
+    Files are fetched if it `admits` senders.
+    """
 
     messages: asyncio.Queue[InboundMessage] = field(default_factory=asyncio.Queue)
     refuses: bool = False
+    admits: bool = True
     ids: set[str] = field(default_factory=set)
     refused: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def accept(self, message: InboundMessage) -> bool:
+    async def accept(self, message: InboundMessage, fetch: Fetch | None = None) -> bool:
         """Accept a message."""
         if message.id in self.ids:
             return False
+        if fetch and self.admits:
+            message = await fetch(message)
         self.messages.put_nowait(message)
         if self.refuses:
             raise OSError("the disk is full")
@@ -151,9 +157,9 @@ class ChannelConformance:
         raise NotImplementedError
 
     @asynccontextmanager
-    async def receiving(self, channel: Channel, *, refuses: bool = False) -> AsyncGenerator[Inbox]:
+    async def receiving(self, channel: Channel, *, refuses: bool = False, admits: bool = True) -> AsyncGenerator[Inbox]:
         """An inbox that receives from the channel until the end of the block."""
-        inbox = Inbox(refuses=refuses)
+        inbox = Inbox(refuses=refuses, admits=admits)
         task = asyncio.create_task(inbox.run(channel))
         try:
             yield inbox
@@ -293,6 +299,12 @@ class ChannelConformance:
             message = await self.next(inbox)
         [path] = map(Path, message.media)
         assert (path.stat().st_size, path.stat().st_mode & 0o077) == (100, 0)
+
+    async def test_file_is_not_fetched_before_its_sender_is_admitted(self, channel: Channel, far_end: FarEnd) -> None:
+        needs(channel.limits.media_in, "incoming files")
+        async with self.receiving(channel, admits=False) as inbox:
+            await far_end.attach(100)
+            assert not (await self.next(inbox)).media
 
     async def test_received_file_over_the_limit_is_reported(self, channel: Channel, far_end: FarEnd) -> None:
         needs(channel.limits.media_in, "incoming files")

@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,9 @@ class MemoryChannel:
             if self.is_revoked:
                 raise ChannelRefused(f"{self.name} refuses the token; get a new one.")
             while self._written:
-                if self._written[0].sender != self.name:
-                    await accept(self._received(self._written[0]))
+                if (message := self._written[0]).sender != self.name:
+                    fetch = partial(self._fetch, message.media)
+                    await accept(replace(message, media=()), fetch if message.media else None)
                 self._written.popleft()
             self._arrived.clear()
             await self._arrived.wait()
@@ -107,11 +109,11 @@ class MemoryChannel:
     def _new_native_id(self) -> str:
         return f"{self.name}-{next(self._numbers)}"
 
-    def _received(self, message: InboundMessage) -> InboundMessage:
-        """The message without the files that are too large."""
-        kept = tuple(path for path in message.media if Path(path).stat().st_size <= self.limits.media_in)
-        if kept == message.media:
-            return message
+    async def _fetch(self, media: Sequence[str], message: InboundMessage) -> InboundMessage:
+        """The message with its files, without those that are too large."""
+        kept = tuple(path for path in media if Path(path).stat().st_size <= self.limits.media_in)
+        if len(kept) == len(media):
+            return replace(message, media=kept)
         note = f"[A file was larger than {self.limits.media_in:,} bytes and wasn't received.]"
         return replace(message, media=kept, content=f"{message.content}\n{note}".strip())
 

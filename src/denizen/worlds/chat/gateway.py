@@ -10,7 +10,7 @@ from typing import Any
 from denizen.config.home import places
 from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
-from denizen.ports import Accept, Answer, Channel, ChannelRefused, InboundMessage
+from denizen.ports import Accept, Answer, Channel, ChannelRefused, Fetch, InboundMessage
 from denizen.runtime.clock import BackOff, wait_until
 from denizen.sessions.retention import prune
 from denizen.sessions.spend import Sums
@@ -172,9 +172,9 @@ class Gateway:
         replays = channel.limits.replays_with_new_ids
         seen = SeenMessages(await self.database.find(recent) if replays else ())
 
-        async def accept(message: InboundMessage) -> bool:
-            is_empty = not message.media and not message.content.strip()  # a sticker, or deleted meanwhile
-            accepted = not is_empty and not seen.take_replay(message) and await self.accept(message)
+        async def accept(message: InboundMessage, fetch: Fetch | None = None) -> bool:
+            is_empty = not (fetch or message.media or message.content.strip())  # a sticker, or deleted meanwhile
+            accepted = not is_empty and not seen.take_replay(message) and await self.accept(message, fetch)
             self.channels.note_message(channel.name)
             return accepted
 

@@ -4,10 +4,10 @@ import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.worlds.chat.conftest import PATIENCE, OpenDatabase, Scene, Serve
 from tests.worlds.chat.ledger.test_questions import ASKS, word_of
 
@@ -76,15 +76,25 @@ async def test_approved_sender_is_greeted_and_answered_until_revoked(serve: Serv
         assert await accepted(scene, written("and now?", "eve")) == [False]
 
 
-async def test_only_files_of_those_who_may_speak_are_kept(serve: Serve, tmp_path: Path) -> None:
-    theirs, mine = tmp_path / "theirs", tmp_path / "mine"
-    for each in (theirs, mine):
-        each.touch()
-    async with serve("thanks", channels=[MemoryChannel()], allow=ChannelSettings(allow=["ann"])) as scene:
-        media = (str(theirs), "https://example.org/a.png")
-        messages = [written("look", "eve", media=media), written("look", "ann", media=(str(mine),))]
-        assert await accepted(scene, *messages) == [False, True]
-        assert (theirs.exists(), mine.exists()) == (False, True)
+async def test_only_files_of_those_who_may_speak_are_fetched(serve: Serve) -> None:
+    fetched = list[str]()
+
+    async def fetch(message: InboundMessage) -> InboundMessage:
+        fetched.append(message.sender)
+        return replace(message, media=("/tmp/cat.png",))
+
+    allow = ChannelSettings(allow=["ann"])
+    async with serve("thanks", channels=[MemoryChannel()], allow=allow) as scene:
+        messages = [
+            written("look", "eve"),
+            written("look", "ann", is_group=True, is_addressed=False),
+            written("look", "ann", vouched_for="nothing"),
+            written("look", "ann"),
+        ]
+        assert [await scene.gateway.accept(each, fetch) for each in messages] == [False, False, False, True]
+        assert fetched == ["ann"]
+        await scene.contents(2, "ann", "memory")
+        assert "[attached: /tmp/cat.png]" in str(scene.model.requests[0].messages)
 
 
 async def test_message_with_neither_text_nor_file_is_not_answered(serve: Serve) -> None:

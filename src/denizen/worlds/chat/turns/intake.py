@@ -3,14 +3,12 @@
 import hashlib
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import msgspec
 
-from denizen.ports import InboundMessage, OutboundMessage, Stop
+from denizen.ports import Fetch, InboundMessage, OutboundMessage, Stop
 from denizen.sessions import SessionKey
 from denizen.sessions.key import bounded
 from denizen.worlds.chat.delivery.last_chat import LastChatFile
@@ -54,19 +52,18 @@ class Intake:
         self._access = access
         self._people = access.people
 
-    async def accept(self, message: InboundMessage) -> bool:
+    async def accept(self, message: InboundMessage, fetch: Fetch | None = None) -> bool:
         """Accept a message; False if it was accepted before, or its sender isn't allowed.
 
-        Commands that need no turn overtake all messages.
+        Its files are fetched once it is admitted. Commands that need no turn overtake all messages.
         """
         message = _with_bounded_ids(message)
         if message.channel == ledger.SYSTEM:
             return await self._queue.put(message)
         if not await self._access.admits(message):
-            for path in message.media:  # its channel saved them before anybody knew
-                with suppress(OSError):
-                    Path(path).unlink()
             return False
+        if fetch:
+            message = await fetch(message)
         message = self._people.in_own_session(message)
         if (new := await self._accept_command(message)) is not None:
             return new

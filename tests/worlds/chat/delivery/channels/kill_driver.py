@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from denizen.ports import Accept, Channel, InboundMessage, OutboundMessage, Sent
+from denizen.ports import Accept, Channel, Fetch, InboundMessage, OutboundMessage, Sent
 from denizen.ports.channel import ChannelHome, ChannelKind
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.delivery.outbox import Outbox
@@ -60,7 +60,7 @@ class MortalChannel:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def accept(_: InboundMessage) -> bool:
+async def accept(_: InboundMessage, fetch: Fetch | None = None) -> bool:
     return True
 
 

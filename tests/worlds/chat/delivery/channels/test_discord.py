@@ -26,10 +26,12 @@ from denizen.ports import (
     ChannelHome,
     ChannelRefused,
     ChannelSettings,
+    Fetch,
     InboundMessage,
     OutboundMessage,
 )
 from denizen.testing import FakeClock, FarEnd
+from denizen.testing.conformance_channel import Inbox
 from denizen.worlds.chat.delivery.channels.discord import KIND, check
 
 CHATS = {"home": HOME, "work": WORK, "thread": THREAD}
@@ -125,8 +127,8 @@ async def listening(channel: Channel, server: DiscordServer) -> AsyncGenerator[a
     """The messages that the channel receives during the block."""
     messages: asyncio.Queue[InboundMessage] = asyncio.Queue()
 
-    async def accept(message: InboundMessage) -> bool:
-        messages.put_nowait(message)
+    async def accept(message: InboundMessage, fetch: Fetch | None = None) -> bool:
+        messages.put_nowait(await fetch(message) if fetch else message)
         return True
 
     async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
@@ -264,7 +266,7 @@ async def test_missing_intent_is_explained(server: DiscordServer, channel: Chann
     server.intent_flags = 0
     with pytest.raises(ChannelRefused, match="Message Content Intent"):
         async with asyncio.timeout(PATIENCE_S):
-            await channel.receive(lambda message: asyncio.sleep(0, message is not None))
+            await channel.receive(Inbox().accept)
     with pytest.raises(ChannelRefused, match="Message Content Intent"):
         await check(server.settings, server.settings.connector)
 

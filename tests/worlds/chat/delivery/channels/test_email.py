@@ -23,6 +23,7 @@ from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelCo
 from denizen.errors import ConfigError
 from denizen.ports import ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
 from denizen.testing import ChannelConformance, FakeClock, FarEnd
+from denizen.testing.conformance_channel import Inbox
 from denizen.worlds.chat.delivery.channels.email import KIND, EmailChannel, EmailSettings
 from denizen.worlds.chat.delivery.channels.email_message import (
     is_authenticated,
@@ -452,6 +453,28 @@ async def test_malformed_mail_keeps_no_later_one_back(
         assert {each.content for each in await suite.until_after(inbox, far_end)} <= {"Hello"}
 
 
+async def test_mail_over_the_limit_is_reported_and_never_loaded(channel: EmailChannel, far_end: MailService) -> None:
+    async with suite.talking(channel, far_end) as (inbox, _):
+        mail = far_end.mail("Look at this", root="", Subject="A film")
+        mail.add_attachment(bytes(12_000_000), maintype="video", subtype="mp4", filename="film.mp4")
+        far_end.receive(mail)
+        message = await suite.next(inbox)
+    assert (message.media, "Look at this" in message.content) == ((), False)
+    assert message.content.startswith("A film\n\n[The text and files of this mail were not received: it has 16,")
+
+
+async def test_answer_to_one_of_its_mails_is_addressed_also_in_a_copy(
+    channel: EmailChannel, far_end: MailService
+) -> None:
+    async with suite.talking(channel, far_end) as (inbox, message):
+        await channel.send(suite.reply(channel, message))
+        own = str(far_end.submitted[-1]["Message-ID"])
+        for answered in (own, own.replace("@den.example", "@eve.example"), "<7@den.example>"):
+            far_end.receive(far_end.mail("yes k4", To=BOB, Cc=AGENT, In_Reply_To=answered))
+        answers = [await suite.next(inbox) for _ in range(3)]
+    assert [each.is_addressed for each in answers] == [True, False, False]
+
+
 async def test_subject_with_line_breaks_is_one_line(channel: EmailChannel, far_end: MailService) -> None:
     async with suite.talking(channel, far_end) as (inbox, _):
         mail = far_end.mail("Hello", root="", Subject="Roof").as_bytes()
@@ -490,4 +513,4 @@ async def test_server_that_cannot_check_the_password_now_does_not_refuse_it(
 ) -> None:
     mailbox.hide_passwords()
     with pytest.raises(ConnectionError, match="can't check the password now"):
-        await channel.receive(lambda _: pytest.fail("nothing was written"))
+        await channel.receive(Inbox().accept)

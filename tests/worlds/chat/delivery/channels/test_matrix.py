@@ -16,7 +16,7 @@ from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelCo
 from tests.worlds.chat.delivery.channels.servers.synapse_server import FaultyProxy, MatrixUser, Synapse
 
 from denizen.errors import ConfigError
-from denizen.ports import Channel, ChannelHome, ChannelRefused, ChannelSettings, InboundMessage, OutboundMessage
+from denizen.ports import Channel, ChannelHome, ChannelRefused, ChannelSettings, Fetch, InboundMessage, OutboundMessage
 from denizen.testing import FakeClock, FarEnd
 from denizen.worlds.chat.delivery.channels.matrix import KIND, MatrixChannel
 from denizen.worlds.chat.delivery.channels.matrix_account import MatrixSettings
@@ -151,8 +151,8 @@ async def listening(channel: Channel) -> AsyncGenerator[asyncio.Queue[InboundMes
     """What the channel receives until the end of the block."""
     messages: asyncio.Queue[InboundMessage] = asyncio.Queue()
 
-    async def accept(message: InboundMessage) -> bool:
-        messages.put_nowait(message)
+    async def accept(message: InboundMessage, fetch: Fetch | None = None) -> bool:
+        messages.put_nowait(await fetch(message) if fetch else message)
         return True
 
     task = asyncio.create_task(channel.receive(accept))

@@ -11,6 +11,7 @@ instead of posting another. For older uncertain messages the chat's history is s
 import asyncio
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,7 +30,7 @@ from denizen.ports.channel import (
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.runtime.cancellation import first_completed
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
 from denizen.worlds.chat.delivery.channels.outgoing import (
     CONNECT_RETRY_S,
     REFUSED_RETRY_S,
@@ -206,26 +207,25 @@ class DiscordChannel:
             write_state(self._path, self._progress)  # Discord doesn't list direct chats
         is_text = message.type in {discord.MessageType.default, discord.MessageType.reply}
         if is_text and client.user and message.author.id != client.user.id:
-            await accept(await self._inbound_message(client.user, message, guild_id, is_edit=is_edit))
+            fetch = partial(self._fetch, message.attachments) if message.attachments else None
+            await accept(self._inbound_message(client.user, message, guild_id, is_edit=is_edit), fetch)
         chat.last = max(chat.last, message.id)
         write_state(self._path, self._progress)
 
-    async def _inbound_message(
+    def _inbound_message(
         self, me: "discord.ClientUser", message: "discord.Message", guild_id: int, *, is_edit: bool
     ) -> InboundMessage:
         import discord
 
         chat, replied = str(message.channel.id), message.reference and message.reference.resolved
         is_answer = isinstance(replied, discord.Message) and replied.author.id == me.id
-        text, media = await self._received(message)
         edited = f":{message.edited_at:%Y%m%dT%H%M%S%f}" if is_edit else ""
         return InboundMessage(
             channel=self.name,
             chat=chat,
             sender=str(message.author.id),
-            content=text,
+            content=message.content,
             session_key=str(SessionKey(chat, "group" if guild_id else "direct", self.name)),
-            media=media,
             metadata={"voice": True} if message.flags.voice else {},
             id=f"{message.id}{edited}",
             thread=chat if isinstance(message.channel, discord.Thread) else "",
@@ -236,20 +236,19 @@ class DiscordChannel:
             sent_at=message.edited_at if is_edit else message.created_at,
         )
 
-    async def _received(self, message: "discord.Message") -> tuple[str, tuple[str, ...]]:
-        """The text of a message and the paths of its saved files. If a file wasn't saved, the text says why."""
+    async def _fetch(self, attachments: "list[discord.Attachment]", message: InboundMessage) -> InboundMessage:
         import discord
 
-        lines, media = [message.content], list[str]()
-        for each in message.attachments:
+        notes, media = list[str](), list[str]()
+        for each in attachments:
             if each.size > self.limits.media_in:
-                lines.append(not_received(each.filename, too_large(self.limits)))
+                notes.append(not_received(each.filename, too_large(self.limits)))
                 continue
             try:
                 media.append(await save_media(self._home, str(each.id), each.filename, await each.read()))
             except discord.HTTPException as error:
-                lines.append(not_received(each.filename, f"Discord answered {error.status}"))
-        return "\n".join(lines).strip(), tuple(media)
+                notes.append(not_received(each.filename, f"Discord answered {error.status}"))
+        return with_files(message, media, notes)
 
     async def _accept_press(self, press: "discord.Interaction", accept: Accept) -> None:
         """Accept a pressed button, and confirm it within Discord's limit of 3 seconds."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import format_datetime, formataddr
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ from denizen.worlds.chat.delivery.channels.email_servers import (
     wait_for_arrival,
     with_mailbox,
 )
-from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
 from denizen.worlds.chat.delivery.channels.outgoing import REFUSED_RETRY_S, delivery_key
 from denizen.worlds.chat.delivery.channels.state_files import read_state, write_state
 
@@ -42,11 +43,13 @@ if TYPE_CHECKING:
     from aioimaplib import IMAP4
 
 MAX_MEDIA_BYTES = 10_000_000
+MAX_MAIL_BYTES = 15_000_000
+"""The largest mail that is loaded: attachments are encoded, which makes four bytes of three."""
 SEARCH_ATTEMPTS, SEARCH_INTERVAL_S = 6, 10.0
 """How often the mailbox is searched for a mail that may have been sent, and the seconds between searches."""
 _UNTHREADED_ID_PREFIX = "denizen.main."
 """Prefix of the Message-IDs of mails that we send outside a thread; answers to them don't start a thread either."""
-_UID = re.compile(rb"\bUID (\d+)")
+_UID, _SIZE = re.compile(rb"\bUID (\d+)"), re.compile(rb"\bRFC822\.SIZE (\d+)")
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """The library raises these for headers and parts that it can't read."""
 _log = logging.getLogger(__name__)
@@ -81,11 +84,14 @@ class EmailChannel:
             position = self._first_position(now)
             while True:
                 found = await client.uid("fetch", f"{position.uid + 1}:*", "(UID RFC822.SIZE)")
-                uids = sorted(int(match[1]) for line in found.lines if (match := _UID.search(bytes(line))))
-                arrived = [uid for uid in uids if uid > position.uid]  # `*` matches the last mail, also an old one
+                lines = [(_UID.search(line), _SIZE.search(line)) for line in map(bytes, found.lines)]
+                sizes = {int(uid[1]): int(size[1]) for uid, size in lines if uid and size}
+                arrived = sorted(
+                    uid for uid in sizes if uid > position.uid
+                )  # `*` matches the last mail, also an old one
                 for uid in arrived:
                     if message := await self._message(client, uid):
-                        await accept(message)
+                        await accept(message, partial(self._fetch, client, uid, sizes[uid]))
                     position = MailboxPosition(position.validity, uid)
                     write_state(self.position, position)
                 if not arrived:  # otherwise more may have arrived: the library drops notices during a FETCH
@@ -104,18 +110,14 @@ class EmailChannel:
         return now
 
     async def _message(self, client: "IMAP4", uid: int) -> InboundMessage | None:
-        """The message of a mail; None if the mail mustn't be answered."""
-        fetched = await client.uid("fetch", str(uid), "(UID RFC822.SIZE BODY.PEEK[])")
-        data = next((bytes(line) for line in fetched.lines if isinstance(line, bytearray)), None)
-        if data is None:
-            return None  # deleted meanwhile
+        """The message of a mail, without its text and files; None if the mail mustn't be answered."""
         try:
-            return await self._message_of(message_from_bytes(data, policy=policy.default), uid)
+            return self._message_of(await _load(client, uid, "BODY.PEEK[HEADER]"), uid)
         except _MALFORMED as error:  # it would come again for ever, and all later mail after it
             _log.warning("%s: mail %d can't be read, and isn't answered: %r", self.name, uid, error)
             return None
 
-    async def _message_of(self, mail: EmailMessage, uid: int) -> InboundMessage | None:
+    def _message_of(self, mail: EmailMessage, uid: int) -> InboundMessage | None:
         sender = sender_of(mail)
         if not sender or sender == self._address or is_automatic(mail):
             return None
@@ -130,28 +132,39 @@ class EmailChannel:
         root = [*ids_of(mail, "References"), *ids_of(mail, "In-Reply-To"), own][0]
         thread = "" if root.startswith(f"<{_UNTHREADED_ID_PREFIX}") else root
         chat = f"{sender}/{thread}" if thread else sender
-        subject, text, media = str(mail.get("Subject", "")).strip(), await text_of(mail), list[str]()
-        if root == own and subject:
-            text = f"{subject}\n\n{text}"
-        for number, (name, content) in enumerate(attachments_of(mail)):
-            if len(content) > MAX_MEDIA_BYTES:
-                text += f"\n{not_received(name, too_large(self.limits))}"
-                continue
-            media.append(await save_media(self._home, f"{uid}-{number}", name, content))
+        subject = str(mail.get("Subject", "")).strip()
         self._remember(chat, subject, own)
         return InboundMessage(
             self.name,
             chat,
             sender,
-            text,
+            f"{subject}\n" if root == own and subject else "",
             str(SessionKey(chat, channel=self.name)),
-            media=tuple(media),
             id=f"{sender} {own}",
             thread=thread,
             is_group=len({*addresses_in(mail, "To", "Cc")} - {self._address}) > 0,
-            is_addressed=self._address in addresses_in(mail, "To"),
+            is_addressed=self._address in addresses_in(mail, "To")
+            or any(map(self._is_own, ids_of(mail, "In-Reply-To"))),
             sent_at=sent_at(mail),
         )
+
+    async def _fetch(self, client: "IMAP4", uid: int, size: int, message: InboundMessage) -> InboundMessage:
+        """The message with the text and the files of its mail, unless the mail is too large to be loaded."""
+        if size > MAX_MAIL_BYTES:
+            why = f"it has {size:,} bytes, and at most {MAX_MAIL_BYTES:,} are loaded"
+            return with_files(message, (), [f"[The text and files of this mail were not received: {why}.]"])
+        mail = await _load(client, uid, "BODY.PEEK[]")
+        notes, media = list[str](), list[str]()
+        try:
+            text = await text_of(mail)
+            for number, (name, content) in enumerate(attachments_of(mail)):
+                if len(content) > MAX_MEDIA_BYTES:
+                    notes.append(not_received(name, too_large(self.limits)))
+                    continue
+                media.append(await save_media(self._home, f"{uid}-{number}", name, content))
+        except _MALFORMED as error:  # it would come again for ever, and all later mail after it
+            text = f"[The text and files of this mail can't be read: {error!r}]"
+        return with_files(message, media, [text, *notes])
 
     # Sending
 
@@ -243,6 +256,12 @@ class EmailChannel:
 
     # Threads
 
+    def _is_own(self, message_id: str) -> bool:
+        """Whether it is the Message-ID of a mail that we sent."""
+        name, _, domain = message_id.strip("<>").rpartition("@")
+        is_ours = re.fullmatch(rf"({re.escape(_UNTHREADED_ID_PREFIX)})?[0-9a-f]{{32}}", name)
+        return bool(is_ours) and domain == self._address.rpartition("@")[2]
+
     def _thread_file(self, chat: str) -> Path:
         return self._threads / f"{hashlib.sha256(chat.encode()).hexdigest()[:32]}.json"
 
@@ -251,6 +270,13 @@ class EmailChannel:
         known = read_state(self._thread_file(chat), _Thread) or _Thread(subject or _Thread().subject)
         ids = [*(each for each in known.ids if each != message_id), message_id]
         write_state(self._thread_file(chat), _Thread(known.subject, ids[-20:]), sync=False)
+
+
+async def _load(client: "IMAP4", uid: int, part: str) -> EmailMessage:
+    """A part of a mail; empty if the mail was deleted meanwhile."""
+    fetched = await client.uid("fetch", str(uid), f"(UID {part})")
+    data = next((bytes(line) for line in fetched.lines if isinstance(line, bytearray)), b"")
+    return message_from_bytes(data, policy=policy.default)
 
 
 def _account(settings: EmailSettings) -> str:

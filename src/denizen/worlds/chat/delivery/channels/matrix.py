@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -18,7 +19,16 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec.structs import replace
 
-from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, RateLimited, Sent
+from denizen.ports.channel import (
+    Accept,
+    ChannelHome,
+    ChannelKind,
+    ChannelLimits,
+    ChannelRefused,
+    Fetch,
+    RateLimited,
+    Sent,
+)
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.matrix_account import (
@@ -33,13 +43,16 @@ from denizen.worlds.chat.delivery.channels.matrix_account import (
     keep_keys,
 )
 from denizen.worlds.chat.delivery.channels.matrix_content import (
+    file_name,
+    file_url,
     text_at,
     text_content,
+    text_of,
     thread_relation,
     uploaded_file,
     value_at,
 )
-from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
 from denizen.worlds.chat.delivery.channels.outgoing import (
     CONNECT_RETRY_S,
     REFUSED_RETRY_S,
@@ -116,8 +129,8 @@ class MatrixChannel:
                 async for room, event in self._events(client, sync):
                     if event.source.get("type") == "m.room.encrypted":
                         waiting.append(event.source | {"room_id": room.room_id})
-                    elif message := await self._inbound(client, room, event):
-                        await accept(message)
+                    elif heard := await self._inbound(client, room, event):
+                        await accept(*heard)
             self._progress = MatrixProgress(sync.next_batch, waiting[-MAX_WAITING:])
             write_state(self._home.folder / "sync.json", self._progress)
             self._account.has_synced, is_first = True, False
@@ -142,8 +155,8 @@ class MatrixChannel:
             for event in events[entries[-1] + 1 if entries else 0 :]:
                 yield room, event
 
-    async def _inbound(self, client: MatrixClient, room: Any, event: Any) -> InboundMessage | None:
-        """The message of an event; None unless somebody else wrote it."""
+    async def _inbound(self, client: MatrixClient, room: Any, event: Any) -> tuple[InboundMessage, Fetch | None] | None:
+        """The message of an event, and how to fetch its file; None unless somebody else wrote it."""
         content = event.source.get("content")
         if event.source.get("type") != "m.room.message" or event.sender == client.user_id:
             return None
@@ -157,14 +170,13 @@ class MatrixChannel:
         is_thread = text_at(relation, "m.relates_to", "rel_type") == "m.thread"
         thread = text_at(relation, "m.relates_to", "event_id") if is_thread else ""
         chat, is_group = f"{room.room_id}/{thread}" if thread else room.room_id, room.member_count > 2
-        text, media = await self._received(client, event.event_id, content)
-        return InboundMessage(
+        has_file = bool(file_url(content))
+        message = InboundMessage(
             channel=self.name,
             chat=chat,
             sender=event.sender,
-            content=text,
+            content=text_of(content),
             session_key=str(SessionKey(chat, "group" if is_group else "direct", self.name)),
-            media=media,
             metadata={"voice": True} if value_at(content, "org.matrix.msc3245.voice") is not None else {},
             id=event.event_id,
             thread=thread,
@@ -174,21 +186,16 @@ class MatrixChannel:
             edit_of=edit_of,
             sent_at=_EPOCH + timedelta(milliseconds=min(event.server_timestamp, _MAX_MS)),
         )
+        return message, partial(self._fetch, client, event.event_id, content) if has_file else None
 
-    async def _received(self, client: MatrixClient, event_id: str, content: Any) -> tuple[str, tuple[str, ...]]:
-        """The text of a message and the path of its saved file. If the file wasn't saved, the text says why."""
-        body = text_at(content, "body")
-        url = text_at(content, "file", "url") or text_at(content, "url")
-        if not url:
-            is_quoted = value_at(content, "m.relates_to", "m.in_reply_to") and body.startswith("> ")
-            return body.partition("\n\n")[2] if is_quoted else body, ()
-        name = text_at(content, "filename") or body
-        caption = "" if name == body else body
-        data, why = await self._download(client, url, content)
+    async def _fetch(
+        self, client: MatrixClient, event_id: str, content: Any, message: InboundMessage
+    ) -> InboundMessage:
+        data, why = await self._download(client, file_url(content), content)
         if why:
-            return f"{caption}\n{not_received(name, why)}".strip(), ()
+            return with_files(message, (), [not_received(file_name(content), why)])
         unique = hashlib.sha256(event_id.encode()).hexdigest()[:16]
-        return caption, (await save_media(self._home, unique, name, data),)
+        return with_files(message, [await save_media(self._home, unique, file_name(content), data)], ())
 
     async def _download(self, client: MatrixClient, url: str, content: Any) -> tuple[bytes, str]:
         """The bytes of a file, or the reason why it can't be downloaded."""

@@ -26,6 +26,25 @@ def text_at(value: Any, *path: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def file_url(content: Any) -> str:
+    """The URL of a message's file; empty if it has none."""
+    return text_at(content, "file", "url") or text_at(content, "url")
+
+
+def file_name(content: Any) -> str:
+    """The name of a message's file."""
+    return text_at(content, "filename") or text_at(content, "body")
+
+
+def text_of(content: Any) -> str:
+    """What the sender of a message wrote: without a quoted message, or the caption of a file."""
+    body = text_at(content, "body")
+    if file_url(content):
+        return "" if file_name(content) == body else body
+    is_quoted = value_at(content, "m.relates_to", "m.in_reply_to") and body.startswith("> ")
+    return body.partition("\n\n")[2] if is_quoted else body
+
+
 def text_content(text: str, thread: str, edits: str) -> dict[str, Any]:
     """The content of a text event, or of an edit that replaces an earlier one."""
     from markdown_it import MarkdownIt

@@ -3,11 +3,14 @@
 import asyncio
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
+
+import msgspec
 
 from denizen.config.files import write_private
 from denizen.config.home import private_folder
-from denizen.ports import ChannelHome, ChannelLimits, OutboundMessage
+from denizen.ports import ChannelHome, ChannelLimits, InboundMessage, OutboundMessage
 
 _UNSAFE_IN_NAME = re.compile(r"[^\w.-]")
 _MAX_NAME_CHARS = 80
@@ -19,6 +22,12 @@ async def save_media(home: ChannelHome, identifier: str, name: str, data: bytes)
     private_folder(path.parent)
     await asyncio.to_thread(write_private, path, data)
     return str(path)
+
+
+def with_files(message: InboundMessage, paths: Sequence[str], notes: Sequence[str]) -> InboundMessage:
+    """The message with the paths of its saved files, and with notes in its text."""
+    content = "\n".join((message.content, *notes)).strip()
+    return msgspec.structs.replace(message, content=content, media=tuple(paths))
 
 
 def not_received(name: str, why: str) -> str:

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -20,12 +21,13 @@ from denizen.ports.channel import (
     ChannelLimits,
     ChannelRefused,
     ChannelSettings,
+    Fetch,
     RateLimited,
     Sent,
 )
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
 from denizen.worlds.chat.delivery.channels.outgoing import (
     CONNECT_RETRY_S,
     REFUSED_RETRY_S,
@@ -107,18 +109,19 @@ class SlackChannel:
                         envelope = frame.json()
                         if envelope["type"] == "disconnect":  # Slack refreshes a connection every few hours
                             break
-                        if message := await self._read(envelope):
-                            await accept(message)
+                        if heard := self._read(envelope):
+                            await accept(*heard)
                         if identifier := envelope.get("envelope_id"):
                             await socket.send_json({"envelope_id": identifier})
                     else:
                         raise ConnectionResetError("Slack closed the connection.")
 
-    async def _read(self, envelope: dict[str, Any]) -> InboundMessage | None:
-        """The message of an envelope; None unless a person or another bot wrote one."""
+    def _read(self, envelope: dict[str, Any]) -> tuple[InboundMessage, Fetch | None] | None:
+        """The message of an envelope, and how to fetch its files; None unless a person or another bot wrote one."""
         payload = envelope.get("payload") or {}
         if envelope["type"] == "interactive" and payload.get("type") == "block_actions":
-            return self._message_of_press(payload)
+            press = self._message_of_press(payload)
+            return (press, None) if press else None
         event = payload.get("event") or {}
         is_edit = event.get("subtype") == "message_changed"
         message = event.get("message", {}) if is_edit else event
@@ -134,19 +137,18 @@ class SlackChannel:
         channel, at = event["channel"], message["ts"]
         thread = message.get("thread_ts", "") if message.get("thread_ts") != at else ""
         mention, text = f"<@{self._me['user_id']}>", message.get("text", "")
-        files, complaints = await self._files(message.get("files", ()), at)
-        content = "\n".join([_readable_text(text.removeprefix(mention)), *complaints]).strip()
-        heard = self._new_message(channel, thread, sender, content)
+        heard = self._new_message(channel, thread, sender, _readable_text(text.removeprefix(mention)))
         _remember_recent(self._recipients, heard.chat, {"user": sender, "team": payload.get("team_id", "")})
-        return msgspec.structs.replace(
+        heard = msgspec.structs.replace(
             heard,
-            media=files,
             id=f"{channel}:{at}:{message['edited']['ts']}" if is_edit else f"{channel}:{at}",
             is_addressed=not heard.is_group or mention in text or message.get("parent_user_id") == self._me["user_id"],
             is_bot="bot_id" in message,
             edit_of=f"{channel}:{at}" if is_edit else "",
             sent_at=datetime.fromtimestamp(float(message["edited"]["ts"] if is_edit else at), UTC),
         )
+        files = message.get("files")
+        return heard, partial(self._fetch, files, at) if files else None
 
     def _message_of_press(self, payload: dict[str, Any]) -> InboundMessage | None:
         place, [action, *_] = payload["container"], payload["actions"]
@@ -162,8 +164,7 @@ class SlackChannel:
         key = SessionKey(chat, kind="group" if is_group else "direct", channel=self.name)
         return InboundMessage(self.name, chat, sender, content, str(key), thread=thread, is_group=is_group)
 
-    async def _files(self, files: Sequence[dict[str, Any]], at: str) -> tuple[tuple[str, ...], list[str]]:
-        """The paths of a message's saved files, and a sentence about each file that can't be saved."""
+    async def _fetch(self, files: Sequence[dict[str, Any]], at: str, message: InboundMessage) -> InboundMessage:
         saved, complaints = list[str](), list[str]()
         headers = {"Authorization": f"Bearer {self._settings.bot_token}"}
         for file in files:
@@ -186,7 +187,7 @@ class SlackChannel:
                     complaints.append(not_received(name, "the app needs the scope files:read"))
                     continue
                 saved.append(await save_media(self._home, f"{at}-{file['id']}", name, await reply.read()))
-        return tuple(saved), complaints
+        return with_files(message, saved, complaints)
 
     def _is_slacks(self, url: str) -> bool:
         """Whether a URL is of Slack, or of the server that is used in its place."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,13 @@ from denizen.ports.channel import (
     ChannelLimits,
     ChannelRefused,
     ChannelSettings,
+    Fetch,
     RateLimited,
     Sent,
 )
 from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large
+from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
 from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, REFUSED_RETRY_S, send_refusal
 
 if TYPE_CHECKING:
@@ -94,8 +96,8 @@ class TelegramChannel:
                 ):
                     if update.callback_query:
                         await self._accept_press(update.callback_query, accept)
-                    elif message := await self._read(update, me):
-                        await accept(message)
+                    elif heard := self._read(update, me):
+                        await accept(*heard)
                     self._offset = update.update_id + 1  # confirms this update with the next request
         except InvalidToken as error:
             raise _token_refused(f"[channels.{self.name}]") from error
@@ -105,26 +107,26 @@ class TelegramChannel:
         finally:
             await self._polling.shutdown()
 
-    async def _read(self, update: "Update", me: "User") -> InboundMessage | None:
-        """The message of an update; None if the bot itself wrote it, or if it has neither text nor a file."""
+    def _read(self, update: "Update", me: "User") -> tuple[InboundMessage, Fetch | None] | None:
+        """The message of an update, and how to fetch its file; None if the bot wrote it, or if it has neither."""
         message = update.message or update.edited_message
         if not message or not message.from_user or message.from_user.id == me.id:
             return None
         is_addressed, text = _addressed_text(message, me)
-        files, complaint = await self._files(message)
+        photo = message.photo[-1] if message.photo else None
+        attached = message.voice or message.audio or message.video or message.video_note or message.document or photo
         identifier = f"{message.chat.id}:{message.message_id}"
         topic = message.message_thread_id if message.is_topic_message else None
         heard = msgspec.structs.replace(
-            self._new_message(
-                message.from_user, message.chat, topic, "\n".join(filter(None, (text, complaint))), identifier
-            ),
-            media=files,
+            self._new_message(message.from_user, message.chat, topic, text, identifier),
             is_addressed=is_addressed,
             sent_at=message.edit_date or message.date,
         )
         if update.edited_message:
             heard = msgspec.structs.replace(heard, id=f"{identifier}:{update.update_id}", edit_of=identifier)
-        return heard if heard.content or files else None
+        if attached:
+            return heard, partial(self._fetch, attached)
+        return (heard, None) if heard.content else None
 
     def _new_message(
         self, sender: "User", chat: "Chat", topic: int | None, content: str, identifier: str
@@ -143,27 +145,22 @@ class TelegramChannel:
             is_bot=sender.is_bot,
         )
 
-    async def _files(self, message: "Message") -> tuple[tuple[str, ...], str]:
-        """The paths of a message's saved files, and a sentence if one is too large."""
+    async def _fetch(self, attached: Any, message: InboundMessage) -> InboundMessage:
         from telegram.error import BadRequest
 
-        photo = message.photo[-1] if message.photo else None
-        attached = message.voice or message.audio or message.video or message.video_note or message.document or photo
-        if not attached:
-            return (), ""
         name = getattr(attached, "file_name", None) or ""
         complaint = not_received(name or "without a name", too_large(self.limits))
         if (attached.file_size or 0) > self.limits.media_in:
-            return (), complaint
+            return with_files(message, (), [complaint])
         try:
             file = await attached.get_file()
         except BadRequest as error:
-            if "too big" in error.message:
-                return (), complaint
-            return (), not_received(name or "without a name", f"Telegram answered {error.message}")  # now and later
+            if "too big" not in error.message:  # now and later
+                complaint = not_received(name or "without a name", f"Telegram answered {error.message}")
+            return with_files(message, (), [complaint])
         data, name = await file.download_as_bytearray(), name or Path(file.file_path or "").name
-        identifier = f"{message.chat.id}.{message.message_id}.{file.file_unique_id}"
-        return (await save_media(self._home, identifier, name, bytes(data)),), ""
+        identifier = f"{message.id.replace(':', '.')}.{file.file_unique_id}"
+        return with_files(message, [await save_media(self._home, identifier, name, bytes(data))], ())
 
     async def _accept_press(self, query: "CallbackQuery", accept: Accept) -> None:
         """Accept a pressed button as a message from the person who pressed it, and end its progress indicator."""
