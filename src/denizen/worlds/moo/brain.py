@@ -24,6 +24,7 @@ from denizen.errors import DenizenError, ModelError
 from denizen.events import RunResult
 from denizen.messages import ToolResult
 from denizen.ports import Session, Tool, Toolset
+from denizen.sessions.held import SessionRequest
 from denizen.worlds.moo.chain import check_stall, process_sign_in
 from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.character_state import CharacterState
@@ -61,6 +62,7 @@ UNPROVEN_PAGES = (
     "This server doesn't prove who sends a page, so pages about the token don't count: the chain needs a chain_secret, "
     "the same for all of it (in group.toml, or [moo] of each agent)."
 )
+NEVER_THINKS = "It follows no instructions: its model is `offline`. Set a model in its denizen.toml."
 NUDGE = "You have a goal, and do nothing for it. Act now, with a call. If the goal is reached, call done."
 
 
@@ -99,7 +101,7 @@ class Brain:
         self._state = CharacterState(self._agent, session, character, listener)
         self._actor = ToolActor(self._state, self._sender, settings, calls_natively="native" in agent.actions.name)
         self._host = CycleHost(self._actor, self._asks, self._state.note)
-        self._heard: asyncio.Queue[ServerLine | str | None] = asyncio.Queue()
+        self._heard: asyncio.Queue[ServerLine | SessionRequest | str | None] = asyncio.Queue()
         self._armed = self._is_instructed = False
         self._armed_by_world = self._is_for_world = False
         self._for_world: deque[float] = deque(maxlen=settings.world_cycles_per_hour)
@@ -135,6 +137,14 @@ class Brain:
     def instruct(self, text: str) -> None:
         """Say something to the agent as its operator."""
         self._heard.put_nowait(text)
+
+    async def answer(self, request: SessionRequest) -> str:
+        """Say something to the agent as its operator, once for each id: its answer."""
+        if self._agent.model.name == "offline":
+            return NEVER_THINKS
+        if await self._state.answers_to_operator.is_new(request):
+            self._heard.put_nowait(request)
+        return self._agent.redact(await self._state.answers_to_operator.answer(request.id))
 
     async def begin(self) -> None:
         """Begin anew, or continue after a crash, with `resume` after any stop; a worker then waits for the token."""
@@ -182,6 +192,9 @@ class Brain:
                         await self._take(line)
                     case str() as text:
                         self._take_instruction(text)
+                    case SessionRequest(request_id, text):
+                        self._state.answers_to_operator.take(request_id)
+                        self._take_instruction(text)
                     case None if not listening.done():
                         await self._tick()
                     case None:
@@ -201,7 +214,7 @@ class Brain:
             self._heard.put_nowait(line)
         self._heard.put_nowait(None)
 
-    async def _next(self) -> ServerLine | str | None:
+    async def _next(self) -> ServerLine | SessionRequest | str | None:
         """The next line or instruction; None after a quiet while, or at the end of the cycle or connection."""
         if not self._heard.empty():
             return self._heard.get_nowait()
@@ -416,22 +429,22 @@ class Brain:
 
     async def _think(self) -> None:
         self._show_status("thinking")
-        began, actor = self._clock.monotonic(), self._actor
+        began, actor, problem = self._clock.monotonic(), self._actor, ""
         options = TurnOptions(accept=actor.complaint, channel="moo")
         about = {"goal": self._state.goal}
         with trace.get_tracer("denizen").start_as_current_span("llm_cycle", attributes=about) as span:
             try:
                 result = await run_turn(self._agent, self._session, Cycle(), self._host, options)
             except ModelError as error:
-                self._state.note(f"The model failed: {error}")
+                problem = f"The model failed: {error}"
+                self._state.note(problem)
                 outcome, result = "llm_failed", RunResult("")
             else:
                 outcome = "dispatched" if actor.acted else "goal_only"
                 if result.stop_reason == "budget":
                     outcome = "no_budget"
-                    self._report_once(
-                        "budget", f"{result.error.replace('budget.session', 'moo.session')} {BUDGET_ADVICE}"
-                    )
+                    problem = f"{result.error.replace('budget.session', 'moo.session')} {BUDGET_ADVICE}"
+                    self._report_once("budget", problem)
                 else:
                     self._told.discard("budget")
             usage = result.usage
@@ -445,6 +458,7 @@ class Brain:
         if outcome != "no_budget":
             self._state.note(f"[Cycle] duration={seconds:.1f}s tool_calls={actor.acted}")
         await actor.pass_on()
+        await self._state.answers_to_operator.settle(problem)
         if outcome in {"llm_failed", "no_budget"}:
             self._armed, self._rests_until = True, self._active_at + MODEL_RETRY_DELAY_S
         else:
@@ -469,6 +483,7 @@ class Brain:
 
     def _asks(self) -> None:
         """The model is asked: it sees all that was to begin a cycle."""
+        self._state.answers_to_operator.see()
         if self._is_instructed or self._state.is_awake:
             self._own_cycles = self._idle_cycles = 0
             self._state.is_done = False

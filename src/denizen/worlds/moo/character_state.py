@@ -19,6 +19,7 @@ from denizen.worlds.moo.chain import (
 )
 from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.listener import CharacterListener, Kind
+from denizen.worlds.moo.operator_answers import OperatorAnswers
 from denizen.worlds.moo.plans import Plans
 from denizen.worlds.moo.server_text import ServerLine
 from denizen.worlds.moo.session_values import CHAIN, GOAL, SUMMARY, SessionValues
@@ -39,6 +40,7 @@ class CharacterState:
         self.session_state = state_of(agent, session)
         self.character = character
         self.values = SessionValues(session, self.session_state)
+        self.answers_to_operator = OperatorAnswers(session, self.values)
         own = character.settings
         chain = Chain.of(own.user, own.token_chain, own.foreman, own.chain_secret, own.stall_timeout_seconds)
         token = self.values.get(CHAIN, TokenState) if chain.members else None
@@ -71,6 +73,7 @@ class CharacterState:
 
     def tell(self, kind: Kind, text: str) -> None:
         """Send a line to the listener, which logs it."""
+        self.answers_to_operator.hear(kind, text)
         self.listener.line(kind, text)
 
     def note(self, text: str) -> None:

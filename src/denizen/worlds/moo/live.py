@@ -10,6 +10,7 @@ import msgspec
 from denizen.config.home import places
 from denizen.runtime.cancellation import first_completed
 from denizen.runtime.clock import BackOff, Clock
+from denizen.sessions.held import answering
 from denizen.worlds.moo.attribution import OutputTiming
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.connection import connected
@@ -35,24 +36,25 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
     server = msgspec.structs.replace(server, password=folder.password)
     failures = 0
     await brain.begin()
-    while not stop.is_set():
-        try:
-            async with AsyncExitStack() as stack:
-                signing_in = stack.enter_async_context(connected(server, home, timing))
-                if connection := await run_until_stopped(stop, signing_in):
-                    failures = 0
-                    brain.note(f"Signed in as {connection.name}.")
-                    await run_until_stopped(stop, brain.play(connection))
-            why = "The connection is lost."
-        except ServerUnreachable as error:
-            if failures == MAX_ATTEMPTS:
-                raise
-            why = str(error)
-        if not stop.is_set():
-            failures += 1
-            wait = SIGN_INS.after(failures)
-            brain.note(f"{why} Attempt {failures} of {MAX_ATTEMPTS} to sign in again, in {wait:g} s.")
-            await run_until_stopped(stop, clock.sleep(wait))
+    async with answering(home, folder.session_key, brain.answer):
+        while not stop.is_set():
+            try:
+                async with AsyncExitStack() as stack:
+                    signing_in = stack.enter_async_context(connected(server, home, timing))
+                    if connection := await run_until_stopped(stop, signing_in):
+                        failures = 0
+                        brain.note(f"Signed in as {connection.name}.")
+                        await run_until_stopped(stop, brain.play(connection))
+                why = "The connection is lost."
+            except ServerUnreachable as error:
+                if failures == MAX_ATTEMPTS:
+                    raise
+                why = str(error)
+            if not stop.is_set():
+                failures += 1
+                wait = SIGN_INS.after(failures)
+                brain.note(f"{why} Attempt {failures} of {MAX_ATTEMPTS} to sign in again, in {wait:g} s.")
+                await run_until_stopped(stop, clock.sleep(wait))
     await brain.end()
 
 

@@ -55,7 +55,8 @@ class ToolActor:
     def replied(self) -> None:
         """The model has replied."""
         intent = self._state.session_state.read_reply()
-        if words := intent.reply.strip():
+        aloud = [str(call.args.get("text", "")) for call in intent.calls if call.name == "respond"]
+        for words in filter(None, map(str.strip, (intent.reply, *aloud))):
             self._state.tell("thought", words)
         self._begin_reply([(call.name, call.args) for call in intent.calls])
         if not self._state.goal and any(call.id.startswith(BARE) for call in intent.calls):

@@ -45,6 +45,7 @@ COMMANDS = {
     "stop": ChatCommand("/stop [all]", "end the turn; with all, subagents in the background, too"),
     "approve": ChatCommand("/approve [WORD]", "allow what the agent asks about"),
     "deny": ChatCommand("/deny [WORD] [why]", "refuse it"),
+    "in": ChatCommand("/in NAME words", "instruct a character of a text world, and get its answer **"),
     "pair": ChatCommand("/pair [CODE]", "approve a sender; without a code, list the waiting ones **"),
 }
 OWNERS_IN_GROUPS = frozenset({"model", "compact", "undo"})
@@ -77,8 +78,10 @@ async def reply_at_once(
         return unknown_command(name, COMMANDS)
     if name in OWNERS_IN_GROUPS and not is_owner and SessionKey.parse(key).kind != "direct":
         return f"In a group only the owner may use /{name}."
-    if name == "pair":
-        return "Only the owner may use /pair."
+    if name == "pair" or (name == "in" and not is_owner):
+        return f"Only the owner may use /{name}."
+    if name == "in":
+        return None
     if name == "help":
         return "\n".join(f"{each.usage:22}{each.does}" for each in COMMANDS.values()) + _MORE
     if name in {"new", "compact", "undo"} or (name == "model" and words):

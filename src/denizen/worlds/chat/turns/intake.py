@@ -18,7 +18,7 @@ from denizen.worlds.chat.ledger.database import LedgerError
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions, has_attachments
 from denizen.worlds.chat.settings import GatewaySettings
-from denizen.worlds.chat.turns import commands
+from denizen.worlds.chat.turns import characters, commands
 from denizen.worlds.chat.turns.people import sender_of
 from denizen.worlds.chat.turns.queue import LedgerQueue
 from denizen.worlds.chat.turns.sender_access import SenderAccess
@@ -95,6 +95,8 @@ class Intake:
         if reply is not None:
             return await self._control(message, lambda _: questions.Reading(self._agent.record.redact(reply)))
         queued = msgspec.structs.replace(message, metadata={**message.metadata, commands.QUEUED: True})
+        if name == "in":
+            queued = characters.in_own_session(queued)
         new = bool(await self._queue.accept(queued, waits=True))
         if new and name in commands.ENDS_PARKED:
             stop = partial(ledger.control_parked, session_key=message.session_key, given=[Stop()])

@@ -34,7 +34,7 @@ from denizen.worlds.chat.ledger.reply_options import ReplyOptions, parts_of, rep
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.heartbeat import BEAT, reply_of, start_of
 from denizen.worlds.chat.timers.wake import ScriptCaller, WakeScript, outcome_of
-from denizen.worlds.chat.turns import caller, commands, spawn
+from denizen.worlds.chat.turns import caller, characters, commands, spawn
 from denizen.worlds.chat.turns.queue import HELD_RETRY_S
 from denizen.worlds.chat.turns.spending_caps import SpendingCaps
 from denizen.worlds.chat.turns.summaries import Summaries
@@ -79,11 +79,14 @@ class TurnRunner:
 
     async def run(self, turn: QueuedTurn) -> OutboundMessage | InboundMessage | Parked | None:
         """Run the turn of a message; its reply, a subagent's report, a job to wake the model for, or a question."""
-        if WakeScript.of(turn.message) and turn.attempt == 1:
+        message = turn.message
+        if characters.is_instruction(message):
+            return await characters.reply_of_character(self._agent.record, message)
+        if WakeScript.of(message) and turn.attempt == 1:
             with suppress(SessionUnknown):  # that of its last run: there may be a run each minute
-                await self._agent.record.store.remove(turn.message.session_key)
+                await self._agent.record.store.remove(message.session_key)
         try:
-            async with self._opened(turn.message.session_key) as session:
+            async with self._opened(message.session_key) as session:
                 return await _while_held(session, self._run(turn, session))
         finally:
             await self._listeners.flush()  # listeners get all events of a turn before its end

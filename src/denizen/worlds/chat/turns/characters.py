@@ -1,0 +1,75 @@
+"""Instructs running characters of text worlds from a chat: `/in NAME words`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from denizen.engine.record import AgentRecord
+from denizen.ports import InboundMessage, OutboundMessage
+from denizen.runtime.cancellation import first_completed
+from denizen.runtime.clock import Clock
+from denizen.sessions import SessionKey
+from denizen.sessions.held import AnswerLost, NotListening, SessionRequest, is_listening, request_answer, sessions_of
+from denizen.sessions.key import bounded
+from denizen.worlds.chat.ledger import outbound
+from denizen.worlds.chat.ledger.ledger import KEPT_IN
+from denizen.worlds.chat.turns import commands
+from denizen.worlds.commands import split_command
+
+ANSWER_TIMEOUT_S = 600.0
+_MAX_NAME_CHARS = 80
+
+
+def in_own_session(message: InboundMessage) -> InboundMessage:
+    """The message, moved out of its chat's session: turns there don't wait for the character."""
+    key, name = SessionKey.parse(message.session_key), _name_and_words(message)[0]
+    own = replace(key, peer=f"{key.peer}~in {bounded(name, _MAX_NAME_CHARS)}")
+    metadata = {**message.metadata, KEPT_IN: message.session_key}
+    return msgspec.structs.replace(message, session_key=str(own), metadata=metadata)
+
+
+def is_instruction(message: InboundMessage) -> bool:
+    """Whether its turn is a character's."""
+    return commands.QUEUED in message.metadata and split_command(message.content)[0] == "in"
+
+
+async def reply_of_character(agent: AgentRecord, message: InboundMessage) -> OutboundMessage:
+    """The character's answer to its operator's instruction, or why there is none.
+
+    A message whose turn runs again has the same answer: the character isn't instructed twice.
+    """
+    words = await _ask(agent.home, message, agent.clock)
+    in_chat = msgspec.structs.replace(message, session_key=message.metadata[KEPT_IN])
+    return outbound.reply_to(in_chat, agent.redact(words))
+
+
+async def _ask(home: Path, message: InboundMessage, clock: Clock) -> str:
+    name, words = _name_and_words(message)
+    known = sessions_of(home, "moo")
+    meant = [key for key in known if name in {key.agent, key.account}]
+    if not meant:
+        names = ", ".join(sorted({key.agent for key in known})) or "none has run yet; denizen moo run DIR"
+        return f"No character is called {name or 'that'}. Characters: {names}."
+    if not words:
+        return f"Say what {name} is to do or answer: /in {name} what are you doing?"
+    found = [key for key in meant if is_listening(home, str(key))] or meant
+    if len(found) > 1:
+        return f"{len(found)} characters are called {name}. Say which: {', '.join(key.account for key in found)}"
+    request = SessionRequest(f"{message.channel}:{message.id}", words)
+    asking = request_answer(home, str(found[0]), request)
+    async with first_completed(asking, clock.sleep(ANSWER_TIMEOUT_S)) as (asked, _):
+        if not asked.done():
+            minutes = ANSWER_TIMEOUT_S / 60
+            return f"{name} has the instruction, and hasn't answered for {minutes:g} minutes. It may still follow it."
+        try:
+            return f"{name}: {asked.result()}"
+        except NotListening:
+            return f"{name} isn't running. Start it: denizen moo run DIR"
+        except AnswerLost:
+            return f"{name} ended before it answered. It may have followed the instruction, and isn't given it again."
+
+
+def _name_and_words(message: InboundMessage) -> tuple[str, str]:
+    name, *words = split_command(message.content)[1].split(maxsplit=1) or [""]
+    return name.lower(), "".join(words)

@@ -1,0 +1,71 @@
+"""Requests to a session that another process holds."""
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+from denizen.runtime.clock import SystemClock
+from denizen.sessions import JsonlStore
+from denizen.sessions.held import (
+    AnswerLost,
+    NotListening,
+    SessionRequest,
+    answering,
+    is_listening,
+    request_answer,
+    sessions_of,
+)
+
+KEY = "agent:mason:channel:moo:account:mason@moo.example:peer:direct:world"
+
+
+async def loud(request: SessionRequest) -> str:
+    return request.text.upper()
+
+
+@pytest.mark.parametrize("folder", ["home", "a" * 120])
+async def test_holder_answers_whatever_the_length_of_its_path(tmp_path: Path, folder: str) -> None:
+    home = tmp_path / folder
+    async with answering(home, KEY, loud):
+        assert await request_answer(home, KEY, SessionRequest("1", "hello\nthere")) == "HELLO\nTHERE"
+        [path] = (home / "sockets").iterdir()
+        assert [each.stat().st_mode & 0o777 for each in (path, path.parent)] == [0o600, 0o700]
+        assert is_listening(home, KEY)
+    assert not is_listening(home, KEY)
+
+
+async def test_nobody_listens_before_after_and_once_the_holder_was_killed(tmp_path: Path) -> None:
+    with pytest.raises(NotListening):
+        await request_answer(tmp_path, KEY, SessionRequest("1", "hello"))
+    async with answering(tmp_path, KEY, loud):
+        [path] = (tmp_path / "sockets").iterdir()
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(path))
+    with pytest.raises(NotListening):
+        await request_answer(tmp_path, KEY, SessionRequest("1", "hello"))
+    async with answering(tmp_path, KEY, loud):
+        assert await request_answer(tmp_path, KEY, SessionRequest("1", "hello")) == "HELLO"
+
+
+async def test_holder_that_ends_first_loses_the_answer(tmp_path: Path) -> None:
+    asked = asyncio.Event()
+
+    async def never(_: SessionRequest) -> str:
+        asked.set()
+        return await asyncio.Event().wait() and ""
+
+    async with answering(tmp_path, KEY, never):
+        asking = asyncio.create_task(request_answer(tmp_path, KEY, SessionRequest("1", "hello")))
+        await asked.wait()
+    with pytest.raises(AnswerLost):
+        await asking
+
+
+async def test_sessions_of_a_channel_are_found_by_their_files(tmp_path: Path) -> None:
+    store = JsonlStore(tmp_path / "sessions", clock=SystemClock())
+    for key in (KEY, "agent:main:channel:moon:account:default:peer:direct:ann"):
+        session = await store.open(key)
+        await session.close()
+    assert [*map(str, sessions_of(tmp_path, "moo"))] == [KEY]
