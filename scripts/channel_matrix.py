@@ -36,6 +36,7 @@ FAULTS = {
     "the answer to a send is lost": ["lost_answer_is_found_out_or_reported"],
     "messages come while the connection is down": ["messages_arrive_after_a_reconnect"],
     "the connection breaks before a send": ["message_after_a_reconnect_is_sent_once"],
+    "the service stays down: the owner hears on another channel": ["owner_is_alarmed_when_the_service_stays_down"],
     "the token is rotated": ["rotated_token_is_reported_and_messages_wait"],
     "kill -9 before and after each send": ["killed_send_is_found_out", "killed_send_is_reported"],
     "two gateways with one account": ["second_gateway_is_refused_by_name"],

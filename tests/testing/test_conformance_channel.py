@@ -1,5 +1,6 @@
 """The channel in memory passes the suite for channels, which fails for each channel that breaks a rule."""
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -78,6 +79,13 @@ class Chats(FarEnd):
 
     async def drop_connections(self) -> None:
         self.channel.drop_connection()
+
+    async def go_down(self) -> None:
+        self.channel.is_down = True
+        self.channel.drop_connection()
+
+    async def come_back(self) -> None:
+        self.channel.is_down = False
 
     async def rotate_token(self) -> None:
         self.channel.is_revoked = True
@@ -254,6 +262,19 @@ class TriesAWrongTokenForever(MemoryChannel):
             raise OSError("the connection failed") from error
 
 
+class WaitsForTheService(MemoryChannel):
+    async def receive(self, accept: Accept) -> None:
+        try:
+            await super().receive(accept)
+        except ConnectionRefusedError:
+            await asyncio.Event().wait()
+
+
+class GivesUpWhileTheServiceIsDown(MemoryChannel):
+    async def send(self, message: OutboundMessage) -> Sent:
+        return Sent("failed", "It can't be reached.") if self.is_down else await super().send(message)
+
+
 class SendsElsewhere(MemoryChannel):
     async def send(self, message: OutboundMessage) -> Sent:
         return await super().send(replace(message, chat="home"))
@@ -374,6 +395,8 @@ CANT_LOOK = replace(LIMITS, reconciles=False)
         (HidesLargeFiles, SUITE.test_received_file_over_the_limit_is_reported, LIMITS),
         (LosesWhatCameMeanwhile, SUITE.test_messages_arrive_after_a_reconnect, LIMITS),
         (TriesAWrongTokenForever, SUITE.test_rotated_token_is_reported_and_messages_wait, LIMITS),
+        (WaitsForTheService, SUITE.test_owner_is_alarmed_when_the_service_stays_down, LIMITS),
+        (GivesUpWhileTheServiceIsDown, SUITE.test_owner_is_alarmed_when_the_service_stays_down, LIMITS),
         (SendsElsewhere, SUITE.test_message_is_sent_to_its_chat, LIMITS),
         (SendsAgain, SUITE.test_message_that_was_sent_is_found_or_unknown, LIMITS),
         (SendsAgainUnasked, SUITE.test_message_that_was_sent_is_found_or_unknown, CANT_LOOK),

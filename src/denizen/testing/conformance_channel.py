@@ -13,12 +13,21 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from denizen.ports.channel import Channel, ChannelRefused, Fetch, PreviewingChannel, RateLimited
+from denizen.ports.channel import Accept, Channel, ChannelRefused, Fetch, PreviewingChannel, RateLimited
 from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
+from denizen.testing.fake_clock import FakeClock
+from denizen.testing.memory_channel import MemoryChannel
+from denizen.worlds.chat.delivery.alarms import Alarms
+from denizen.worlds.chat.delivery.channel_states import ALARM_AFTER_S, ChannelStates
+from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.delivery.splitting import split_message
+from denizen.worlds.chat.ledger import outbound
+from denizen.worlds.chat.ledger.database import Database
+from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 
 RECONNECT_DELAY_S = 0.01
 FLOOD_S = 60.0
+TIME_STEP_S = 30.0
 MARKDOWN = "\n".join(
     f"## Part {part}\n\nSome *text* with `code{part}` and a [link](https://example.org/{part}):\n\n```python\n"
     + "\n".join(f"    value_{part}_{line} = {line}  # line{part}x{line}" for line in range(12))
@@ -35,6 +44,20 @@ def needs(has: object, what: str) -> None:
         pytest.skip(f"the channel has no {what}")
 
 
+class SteppedClock(FakeClock):
+    """Stands still until the test advances it."""
+
+    async def sleep(self, seconds: float) -> None:
+        await self.wait_until(self.monotonic() + seconds)
+
+    async def advance(self, seconds: float, *, sleepers: int = 0) -> None:
+        """Let time pass, once that many sleep."""
+        while len(self._waiting) < sleepers:  # noqa: ASYNC110 - the channel is trying to connect
+            await asyncio.sleep(RECONNECT_DELAY_S)
+        await super().sleep(seconds)
+        await asyncio.sleep(RECONNECT_DELAY_S)
+
+
 class FarEnd(Protocol):
     """The service at the other end of a channel; subclasses control a fake service.
 
@@ -42,6 +65,9 @@ class FarEnd(Protocol):
     `write` and `arrived`. A docstring that begins with a limit is for channels with that limit. Override the remaining
     methods if the service can do it; otherwise their tests are skipped.
     """
+
+    connects_itself: bool = False
+    """The service connects to the channel, as with webhooks, so the channel doesn't notice that it is down."""
 
     async def write(self, content: str, *, chat: str = "home") -> None:
         """Write in a chat as a person."""
@@ -94,6 +120,14 @@ class FarEnd(Protocol):
     async def drop_connections(self) -> None:
         """Drop all connections; new ones work."""
         pytest.skip("the service keeps no connection")
+
+    async def go_down(self) -> None:
+        """Drop all connections, and refuse new ones until `come_back`."""
+        pytest.skip("the service can't be stopped")
+
+    async def come_back(self) -> None:
+        """Accept connections again."""
+        raise NotImplementedError
 
     async def rotate_token(self) -> None:
         """Refuse the channel's token from now on, even on open connections."""
@@ -327,6 +361,41 @@ class ChannelConformance:
             waits = await channel.send(self.reply(channel, message))
             assert (waits.state, waits.retry_after > 0, bool(waits.reason)) == ("later", True, True)
             assert not await far_end.arrived()
+
+    async def test_owner_is_alarmed_when_the_service_stays_down(
+        self, channel: Channel, far_end: FarEnd, tmp_path: Path
+    ) -> None:
+        async with self.talking(channel, far_end) as (_, message):
+            pass
+        await far_end.go_down()
+        clock, owner = SteppedClock(), MemoryChannel("owner")
+        database = Database(SqliteFile(tmp_path / "ledger.db"), clock)
+        outbox = Outbox(database, {each.name: each for each in (channel, owner)}, clock=clock)
+        alarms = Alarms([f"{channel.name}:{message.chat}", "owner:boss"], [], outbox, clock)
+        states = ChannelStates(tmp_path / "channels.json", [channel.name], clock, alarms.send)
+        outbox.note_outcome = states.note_outcome
+        await outbox.put(self.reply(channel, message))
+
+        async def new_accept() -> Accept:
+            return Inbox().accept
+
+        receiving = states.keep_receiving(channel, new_accept, repr)
+        running = [asyncio.create_task(each) for each in (outbox.run(), receiving)]
+        try:
+            async with asyncio.timeout(self.patience):
+                while not owner.sent:
+                    await clock.advance(TIME_STEP_S, sleepers=1 if far_end.connects_itself else 2)
+                assert clock.monotonic() >= ALARM_AFTER_S
+                await far_end.come_back()
+                while await database.find(outbound.unsent_chats):
+                    await clock.advance(TIME_STEP_S)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            database.close()
+        assert [*await far_end.arrived()] == ["Good day."]
+        assert [channel.name in alarm for alarm in owner.shown("boss")] == [True]
 
     # Sending
 

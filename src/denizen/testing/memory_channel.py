@@ -19,7 +19,7 @@ class MemoryChannel:
     """A `Channel` without a service: `write` delivers a message, and `sent` has the sent ones, by id.
 
     Set `flood_s` to refuse messages and previews for that many seconds (0: accept them), `loses_answer` to accept the
-    next message without an answer, `refuses_edits`, or `is_revoked` to refuse the token.
+    next message without an answer, `refuses_edits`, `is_revoked` to refuse the token, or `is_down` to be unreachable.
     """
 
     def __init__(self, name: str = "memory", limits: ChannelLimits | None = None, clock: Clock | None = None) -> None:
@@ -27,7 +27,7 @@ class MemoryChannel:
         self.limits = limits or ChannelLimits(reconciles=True)
         self.sent: dict[str, OutboundMessage] = {}
         self.flood_s = 0.0
-        self.loses_answer = self.refuses_edits = self.is_revoked = False
+        self.loses_answer = self.refuses_edits = self.is_revoked = self.is_down = False
         self._clock = clock or SystemClock()
         self._written: deque[InboundMessage] = deque()
         self._arrived = asyncio.Event()
@@ -70,6 +70,8 @@ class MemoryChannel:
         """Hand each message to `accept` until cancelled."""
         self._is_dropped = False
         while not self._is_dropped:
+            if self.is_down:
+                raise ConnectionRefusedError(f"{self.name} can't be reached.")
             if self.is_revoked:
                 raise ChannelRefused(f"{self.name} refuses the token; get a new one.")
             while self._written:
@@ -121,6 +123,8 @@ class MemoryChannel:
         limits, length = self.limits, self.limits.measure(message.content)
         if self.is_revoked:
             return Sent("later", "The token was revoked.", retry_after=60)
+        if self.is_down:
+            return Sent("later", f"{self.name} can't be reached.", retry_after=5)
         if self.flood_s:
             return Sent("later", "Too many messages.", retry_after=self.flood_s)
         if 0 < limits.length < length:

@@ -10,8 +10,8 @@ from typing import Any
 from denizen.config.home import places
 from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
-from denizen.ports import Accept, Answer, Channel, ChannelRefused, Fetch, InboundMessage
-from denizen.runtime.clock import BackOff, wait_until
+from denizen.ports import Accept, Answer, Channel, Fetch, InboundMessage
+from denizen.runtime.clock import wait_until
 from denizen.sessions.retention import prune
 from denizen.sessions.spend import Sums
 from denizen.sessions.spend_file import SpendFile
@@ -38,8 +38,6 @@ from denizen.worlds.chat.turns.turn_runner import TurnRunner
 from denizen.worlds.world import AgentHandle
 
 _DAY_S = 86_400.0
-_RECEIVE_RETRIES = BackOff(1.0, 60.0)
-"""Delays before a channel that failed receives again."""
 _log = logging.getLogger(__name__)
 
 
@@ -71,7 +69,7 @@ class Gateway:
         self.previews = Previews(outbox, self.listeners, clock)
         alarms = Alarms(settings.owners, settings.alarms, outbox, clock)
         self.channels = ChannelStates(self.home / "channels.json", outbox.channels, clock, alarms.send)
-        outbox.alarm = alarms.send
+        outbox.alarm, outbox.note_outcome = alarms.send, self.channels.note_outcome
         self._sums = sums or SpendFile(self.home / "spend.db")
         self.last_chat = LastChatFile(self.home, clock)
         people = People(agent.config)
@@ -105,7 +103,10 @@ class Gateway:
             zone=self.agent.record.zone,
             session_files=SessionFiles(self.home),
         )
-        receiving = [partial(self._receive, channel) for channel in self.outbox.channels.values()]
+        receiving = [
+            partial(self.channels.keep_receiving, channel, partial(self._accept_from, channel), self.runner.explain)
+            for channel in self.outbox.channels.values()
+        ]
         timers = [self.cron.run, heartbeat.run, self._prune_daily]
         hearing = self.listeners.hear_workers()
         await self._serve(
@@ -148,23 +149,6 @@ class Gateway:
                     await store.fork(old, new)
                 await store.remove(old)
             await self.database.persist(partial(ledger.rename_session, old=old, new=new))
-
-    async def _receive(self, channel: Channel) -> None:
-        """Accept the messages of a channel; after a failure, receive again with a delay that doubles."""
-        clock, failures = self.agent.record.clock, 0
-        while True:
-            began = clock.monotonic()
-            self.channels.note_start(channel.name)
-            try:
-                await channel.receive(await self._accept_from(channel))
-                raise ConnectionResetError("The connection ended.")
-            except Exception as error:  # noqa: BLE001 (the boundary to a channel: the others go on)
-                failures = 1 if clock.monotonic() - began > _RECEIVE_RETRIES.max_s else failures + 1
-                delay = _RECEIVE_RETRIES.after(failures)
-                why = self.runner.explain(error)
-                _log.error("Channel %s receives again in %g s: %s", channel.name, delay, why)
-                await self.channels.fail(channel.name, why, is_refused=isinstance(error, ChannelRefused))
-            await clock.sleep(delay)
 
     async def _accept_from(self, channel: Channel) -> Accept:
         """The `accept` for a new connection, which drops replays if the service sends them with new ids."""

@@ -150,7 +150,7 @@ async def test_reply_that_would_not_be_sent_replaces_its_preview(database: Datab
     reply = OutboundMessage("board", "ann", PLUMS, key_of("ann", "board"), inbound.id, id="tell me:reply", send=False)
     await database.run(partial(outbound.keep_preview, message=inbound, native_id="board-1"))
     await database.run(partial(outbound.add_outbound, message=reply))
-    [row] = await database.run(outbound.unsent)
+    row = (await database.run(partial(outbound.first_unsent, chats=[("board", "ann")])))["board", "ann"]
     assert (await database.run(partial(outbound.begin_sending, row=row))).message.edits == "board-1"
 
 
@@ -159,9 +159,9 @@ async def test_preview_that_arrives_after_a_kept_reply_has_it_sent(database: Dat
     await database.run(partial(ledger.put, message=inbound))
     reply = OutboundMessage("board", "ann", PLUMS, key_of("ann", "board"), inbound.id, id="tell me:reply", send=False)
     await database.run(partial(outbound.add_outbound, message=reply))
-    assert not await database.run(outbound.unsent)
+    assert not await database.run(outbound.unsent_chats)
     assert await database.run(partial(outbound.keep_preview, message=inbound, native_id="board-1"))
-    assert [each.message.id for each in await database.run(outbound.unsent)] == ["tell me:reply"]
+    assert await database.run(outbound.unsent_chats) == [("board", "ann")]
 
 
 async def test_delivery_waits_for_a_preview_that_is_being_sent(serve: Serve) -> None:

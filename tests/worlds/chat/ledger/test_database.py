@@ -147,7 +147,7 @@ async def test_message_of_the_second_version_is_sent(home: Path) -> None:
         db.execute("INSERT INTO outbox (channel, chat, seq, id, message, state) VALUES (?, ?, ?, ?, ?, ?)", row)
     db.close()
     database = Database(SqliteFile(home / "gateway.db"), SystemClock())
-    [row] = await database.read(outbound.unsent)
+    row = (await database.read(partial(outbound.first_unsent, chats=[("irc", "den")])))["irc", "den"]
     assert (row.message.content, row.state, row.parts, row.native_id, row.waits_since) == ("hello", "sending", 0, "", 0)
     database.close()
 

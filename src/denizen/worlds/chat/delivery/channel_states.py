@@ -5,18 +5,22 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from pathlib import Path
+from typing import Never
 
 import msgspec
 from msgspec.structs import replace
 
 from denizen.config.files import write_private
 from denizen.errors import ConfigError
-from denizen.runtime.clock import Clock
+from denizen.ports.channel import Accept, Channel, ChannelRefused, Sent
+from denizen.runtime.clock import BackOff, Clock
 
 HEALTHY_AFTER_S = 60.0
 """A channel counts as connected again after receiving this long without a failure."""
 ALARM_AFTER_S = 300.0
-"""How long a channel may fail before the owner is alerted."""
+"""How long a channel may fail, or a message may wait for its service, before the owner is alerted."""
+_RECEIVE_RETRIES = BackOff(1.0, 60.0)
+"""Delays before a channel that failed receives again."""
 _WRITE_INTERVAL_S = 5.0
 _log = logging.getLogger(__name__)
 
@@ -39,7 +43,10 @@ class ChannelState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ChannelStates:
-    """Tracks the states of a gateway's channels. A channel that stays down, or is refused, raises one alarm."""
+    """Tracks the states of a gateway's channels.
+
+    A channel that stays down, is refused, or doesn't take its messages for long, raises one alarm.
+    """
 
     def __init__(
         self, path: Path, names: Iterable[str], clock: Clock, alarm: Callable[[str, str], Awaitable[None]]
@@ -52,12 +59,35 @@ class ChannelStates:
         self._receives_since: dict[str, float] = {}
         self._fails_since: dict[str, float] = {}
         self._alarmed: set[str] = set()
+        self._stuck_chats: set[tuple[str, str]] = set()
         self._changed = asyncio.Event()
 
     @property
     def now(self) -> dict[str, ChannelState]:
         """The current states, by name."""
         return {name: replace(state, connected=self._is_connected(name)) for name, state in self._states.items()}
+
+    async def keep_receiving(
+        self,
+        channel: Channel,
+        new_accept: Callable[[], Awaitable[Accept]],
+        explain: Callable[[Exception], str],
+    ) -> Never:
+        """Receive until cancelled: after a failure, again with a delay that doubles, and a new `accept`."""
+        failures = 0
+        while True:
+            began = self._clock.monotonic()
+            self.note_start(channel.name)
+            try:
+                await channel.receive(await new_accept())
+                raise ConnectionResetError("The connection ended.")
+            except Exception as error:  # noqa: BLE001 (the boundary to a channel: the others go on)
+                failures = 1 if self._clock.monotonic() - began > _RECEIVE_RETRIES.max_s else failures + 1
+                delay = _RECEIVE_RETRIES.after(failures)
+                why = explain(error)
+                _log.error("Channel %s receives again in %g s: %s", channel.name, delay, why)
+                await self.fail(channel.name, why, is_refused=isinstance(error, ChannelRefused))
+            await self._clock.sleep(delay)
 
     def note_start(self, name: str) -> None:
         """Record that a channel starts receiving."""
@@ -83,6 +113,19 @@ class ChannelStates:
             self._alarmed.add(name)
             what = "is refused" if is_refused else "can't be reached"
             await self._alarm(name, f"Channel {name} {what}; its messages wait. {error}")
+
+    async def note_outcome(self, name: str, chat: str, sent: Sent, waited_s: float) -> None:
+        """Record the outcome of a send, and how long its message has waited.
+
+        A service that can be reached, but takes no messages to some chats for long, raises one alarm, too.
+        """
+        if sent.state == "sent":
+            self._stuck_chats.discard((name, chat))
+        elif sent.state == "later" and waited_s >= ALARM_AFTER_S and name not in self._fails_since:
+            is_known = any(stuck == name for stuck, _ in self._stuck_chats)
+            self._stuck_chats.add((name, chat))
+            if not is_known:
+                await self._alarm(name, f"Channel {name} can't send to {chat}; messages wait. {sent.reason}")
 
     async def run(self) -> None:
         """Write the states soon after they change, until cancelled."""

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from denizen.ports import Channel, InboundMessage, OutboundMessage, Sent
 from denizen.runtime.clock import Clock
+from denizen.sessions.key import bounded
 from denizen.worlds.chat.delivery.splitting import split_message
-from denizen.worlds.chat.ledger import outbound
+from denizen.worlds.chat.ledger import outbound, questions
 from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.outbound import OutboxRow
 from denizen.worlds.chat.ledger.pairings import Pairing
@@ -34,7 +35,8 @@ class Outbox:
     A message is split according to its channel's limits, and each part is recorded before the channel gets it. A part
     that was being sent when the process died is sent again with `may_be_sent`. A message that the channel wants later
     keeps its place, and fails after `keep_days`. `sends` counts the channels' outcomes. `settle_preview` ends the
-    preview of the message that a reply answers; `alarm` is called with a channel's name and the problem.
+    preview of the message that a reply answers; `alarm` is called with a channel's name and the problem, and
+    `note_outcome` with the channel, the chat, the outcome of each send, and how long the message has waited.
     """
 
     def __init__(
@@ -44,10 +46,13 @@ class Outbox:
         self.channels = channels
         self.sends = Counter[str]()
         self.alarm: Callable[[str, str], Awaitable[None]] = _no_alarm
+        self.note_outcome: Callable[[str, str, Sent, float], Awaitable[None]] = _no_note
         self.settle_preview: Callable[[OutboundMessage], Awaitable[None]] = _no_preview
         self._clock = clock
         self._keep_s = keep_days * _DAY_S
         self._news = asyncio.Event()
+        self._any_chat_has_news = True  # at the start, and after other processes have written
+        self._chats_with_news: set[tuple[str, str]] = set()
         self._readers: WeakValueDictionary[tuple[str, str], asyncio.Event] = WeakValueDictionary()
         self._last_numbers: dict[tuple[str, str], int] = {}  # by chat: the number of its last message
         database.news["outbox"] = self._on_notification
@@ -69,6 +74,7 @@ class Outbox:
         except msgspec.DecodeError:
             self._last_numbers.clear()
             self._wake([*self._readers])
+            self._any_chat_has_news = True
             self._news.set()
 
     def _wake(self, chats: Iterable[tuple[str, str]]) -> None:
@@ -77,6 +83,7 @@ class Outbox:
             if reader := self._readers.pop(chat, None):
                 reader.set()
             if chat[0] not in outbound.POLLED:
+                self._chats_with_news.add((chat[0], bounded(chat[1], questions.MAX_ID_CHARS)))
                 self._news.set()
 
     async def replies(
@@ -121,16 +128,19 @@ class Outbox:
         async def send(row: OutboxRow, chat: tuple[str, str]) -> None:
             await self._send(row)
             busy.discard(chat)
+            self._chats_with_news.add(chat)
             self._news.set()
 
         async with asyncio.TaskGroup() as sending:
             while True:
                 self._news.clear()
-                for row in await self.database.find(outbound.unsent):
-                    chat = (row.message.channel, row.message.chat)
-                    if chat not in busy:
-                        busy.add(chat)
-                        sending.create_task(send(row, chat))
+                if self._any_chat_has_news:
+                    self._any_chat_has_news = False
+                    self._chats_with_news |= {*await self.database.find(outbound.unsent_chats)}
+                chats, self._chats_with_news = self._chats_with_news - busy, set()
+                for chat, row in (await self.database.find(partial(outbound.first_unsent, chats=chats))).items():
+                    busy.add(chat)
+                    sending.create_task(send(row, chat))
                 await self._news.wait()
 
     async def _send(self, row: OutboxRow) -> None:
@@ -175,9 +185,10 @@ class Outbox:
             except Exception as broken:  # noqa: BLE001 (the boundary to a channel: any error leaves the outcome unknown)
                 sent = Sent("unknown", f"{type(broken).__name__}: {broken}")
             self.sends[sent.state] += 1
+            now = self._clock.now().timestamp()
+            since = row.waits_since or now
+            await self.note_outcome(part.channel, part.chat, sent, now - since)
             if sent.state == "later":
-                now = self._clock.now().timestamp()
-                since = row.waits_since or now
                 if now - since >= self._keep_s:
                     text = f"A message to {part.channel}:{part.chat} waited too long and was dropped. {sent.reason}"
                     await self.alarm(part.channel, text)
@@ -222,4 +233,8 @@ async def _no_preview(_: OutboundMessage) -> None:
 
 
 async def _no_alarm(channel: str, text: str) -> None:
+    pass
+
+
+async def _no_note(channel: str, chat: str, sent: Sent, waited_s: float) -> None:
     pass

@@ -1,6 +1,6 @@
 """The ledger's outbox and its statements."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -158,17 +158,23 @@ def woken_id(run_id: str) -> str:
     return f"woken:{run_id}"
 
 
-def unsent(db: LedgerConnection) -> list[OutboxRow]:
-    """The first unsent message of each chat."""
-    rows = db.execute(
-        "SELECT seq, message, state, reason, parts, native_id, waits_since FROM outbox "
-        "WHERE state IN ('pending', 'sending') ORDER BY channel, chat, seq"
-    ).fetchall()
-    first: dict[tuple[str, str], OutboxRow] = {}
-    for seq, encoded, *progress in rows:
-        message = _outbound(encoded)
-        first.setdefault((message.channel, message.chat), OutboxRow(seq, message, *progress))
-    return [*first.values()]
+def unsent_chats(db: LedgerConnection) -> list[tuple[str, str]]:
+    """The channels and chats with unsent messages; long ids of chats are `bounded`."""
+    return db.execute("SELECT DISTINCT channel, chat FROM outbox WHERE state IN ('pending', 'sending')").fetchall()
+
+
+def first_unsent(db: LedgerConnection, chats: Iterable[tuple[str, str]]) -> dict[tuple[str, str], OutboxRow]:
+    """The first unsent message of each of these chats that has one."""
+    found = dict[tuple[str, str], OutboxRow]()
+    for channel, chat in chats:
+        row = db.execute(
+            "SELECT seq, message, state, reason, parts, native_id, waits_since FROM outbox "
+            "WHERE channel = ? AND chat = ? AND state IN ('pending', 'sending') ORDER BY seq LIMIT 1",
+            [channel, chat],
+        ).fetchone()
+        if row:
+            found[channel, chat] = OutboxRow(row[0], _outbound(row[1]), *row[2:])
+    return found
 
 
 def unconfirmed(db: LedgerConnection, most: int) -> list[OutboxRow]:

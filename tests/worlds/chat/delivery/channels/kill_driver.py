@@ -77,7 +77,7 @@ async def main() -> None:
     for content in CONTENTS:
         await outbox.put(OutboundMessage("fake", CHAT, content, id=content))
     tasks = [asyncio.create_task(each) for each in (channel.receive(accept), outbox.run())]
-    while await database.find(outbound.unsent):
+    while await database.find(outbound.unsent_chats):
         await asyncio.sleep(MAX_SLEEP_S)
         for task in tasks:
             if task.done():

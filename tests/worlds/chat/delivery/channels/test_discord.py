@@ -91,6 +91,13 @@ class DiscordEnd(FarEnd):
     async def drop_connections(self) -> None:
         self.server.drop_connections()
 
+    async def go_down(self) -> None:
+        await self.server.listener.close()
+        self.server.drop_connections()
+
+    async def come_back(self) -> None:
+        await self.server.listener.open()
+
     async def rotate_token(self) -> None:
         await self.server.reset_token()
 

@@ -156,11 +156,15 @@ class MailService(FarEnd):
         self.password, self._floods, self._loses = "secret", False, False
         self._numbers = itertools.count(1)
         self._last = b""
-        self.smtp = Controller(
+        self._tls = tls
+        self.smtp = self._outgoing_server(free_port())
+
+    def _outgoing_server(self, port: int) -> Controller:
+        return Controller(
             self,
             hostname="127.0.0.1",
-            port=free_port(),
-            ssl_context=tls,
+            port=port,
+            ssl_context=self._tls,
             authenticator=self._authenticate,
             auth_require_tls=False,
             enable_SMTPUTF8=True,
@@ -248,6 +252,15 @@ class MailService(FarEnd):
 
     async def drop_connections(self) -> None:
         await asyncio.to_thread(self.mailbox.disconnect)
+
+    async def go_down(self) -> None:
+        await asyncio.to_thread(self.mailbox.stop)
+        self.smtp.stop()
+
+    async def come_back(self) -> None:
+        self.smtp = self._outgoing_server(self.smtp.port)
+        self.smtp.start()
+        await asyncio.to_thread(self.mailbox.start)
 
     async def rotate_token(self) -> None:
         self.password = "another"

@@ -1,6 +1,7 @@
 """The IRC channel, with ngircd and with InspIRCd and its services."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers import irc
 from tests.worlds.chat.delivery.channels.servers.irc import IrcServer, Person
+from tests.worlds.chat.delivery.channels.servers.program import Relay
 
 from denizen.errors import ConfigError
 from denizen.ports import ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
@@ -54,8 +56,9 @@ def connected(server: IrcServer, folder: Path, **settings: object) -> IrcChannel
 class People(FarEnd):
     """Two persons; both are in the room, and one may disconnect others."""
 
-    def __init__(self, home: Person, work: Person) -> None:
+    def __init__(self, home: Person, work: Person, relay: Relay) -> None:
         self.people = {"home": home, "work": work}
+        self._relay = relay
 
     async def write(self, content: str, *, chat: str = "home") -> None:
         await self.people[chat].tell(NICK, content)
@@ -72,6 +75,12 @@ class People(FarEnd):
     async def drop_connections(self) -> None:
         await self.people["work"].say("OPER root secret", f"KILL {NICK} :dropped")
 
+    async def go_down(self) -> None:
+        await self._relay.stop()
+
+    async def come_back(self) -> None:
+        await self._relay.start()
+
 
 class IrcConformance(KilledChannelConformance):
     @pytest.fixture
@@ -79,17 +88,23 @@ class IrcConformance(KilledChannelConformance):
         raise NotImplementedError
 
     @pytest.fixture
-    def channel(self, server: IrcServer, tmp_path: Path) -> IrcChannel:
-        return connected(server, tmp_path)
+    async def relay(self, server: IrcServer) -> AsyncGenerator[Relay]:
+        relay = await Relay(server.port).start()
+        yield relay
+        await relay.stop()
+
+    @pytest.fixture
+    def channel(self, server: IrcServer, relay: Relay, tmp_path: Path) -> IrcChannel:
+        return connected(server, tmp_path, port=relay.port)
 
     @pytest.fixture
     def opening(self, server: IrcServer) -> tuple[str, ChannelSettings]:
         return f"{IrcSettings.__module__}:KIND", settings_of(server)
 
     @pytest.fixture
-    async def far_end(self, server: IrcServer) -> AsyncGenerator[FarEnd]:
+    async def far_end(self, server: IrcServer, relay: Relay) -> AsyncGenerator[FarEnd]:
         home, work = await Person.connect(server, "home", "#club"), await Person.connect(server, "work", "#club")
-        yield People(home, work)
+        yield People(home, work, relay)
         await home.leave()
         await work.leave()
 
@@ -106,6 +121,11 @@ class TestOnNgircd(IrcConformance):
 
 
 class PeopleWithTags(People):
+    async def repeat(self, *, new_id: bool = False) -> None:
+        """As a bouncer plays back; those that keep no ids leave them out."""
+        said = [line for line in bytes(self._relay.answers).splitlines() if f" PRIVMSG {NICK} :".encode() in line]
+        self._relay.answer((re.sub(rb"msgid=[^; ]*;?", b"", said[-1]) if new_id else said[-1]) + b"\r\n")
+
     async def write_as_bot(self, content: str) -> None:
         await self.people["work"].say(f"MODE {self.people['work'].nick} +B")
         await self.write(content, chat="work")
@@ -118,9 +138,9 @@ class TestOnInspircd(IrcConformance):
         return inspircd
 
     @pytest.fixture
-    async def far_end(self, server: IrcServer) -> AsyncGenerator[FarEnd]:
+    async def far_end(self, server: IrcServer, relay: Relay) -> AsyncGenerator[FarEnd]:
         home, work = await Person.connect(server, "home", "#club"), await Person.connect(server, "work", "#club")
-        yield PeopleWithTags(home, work)
+        yield PeopleWithTags(home, work, relay)
         await home.leave()
         await work.leave()
 

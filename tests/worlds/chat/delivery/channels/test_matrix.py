@@ -115,6 +115,13 @@ class MatrixEnd(FarEnd):
     async def drop_connections(self) -> None:
         self.proxy.drop_connections()
 
+    async def go_down(self) -> None:
+        await self.proxy.listener.close()
+        self.proxy.drop_connections()
+
+    async def come_back(self) -> None:
+        await self.proxy.listener.open()
+
     async def rotate_token(self) -> None:
         await self.bot.call("POST", "/_matrix/client/v3/logout", {})
         self.proxy.drop_connections()

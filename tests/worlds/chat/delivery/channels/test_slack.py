@@ -1,8 +1,10 @@
 """Slack, against a server of the documented Web API and Socket Mode."""
 
+import textwrap
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
@@ -11,8 +13,9 @@ from tests.worlds.chat.delivery.channels.servers.slack import ANN, APP_TOKEN, BE
 from denizen.errors import ConfigError
 from denizen.ports import AnswerChoice, ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
 from denizen.testing import FakeClock
-from denizen.worlds.chat.delivery.channels.slack import KIND, SlackChannel, SlackSettings
+from denizen.worlds.chat.delivery.channels.slack import KIND, MANIFEST, SlackChannel, SlackSettings
 
+PAGE = Path(__file__).parents[5] / "docs" / "channels" / "slack.md"
 THREAD = "D0ANN/1699.000007"
 
 
@@ -230,3 +233,9 @@ class TestSlack(KilledChannelConformance):
         assert KIND.account(settings(far_end)) == "A01APP"
         with pytest.raises(ChannelRefused, match="invalid_auth"):
             await KIND.check(settings(far_end, "xoxb-wrong"))
+
+
+def test_page_and_setup_steps_have_the_same_manifest() -> None:
+    shown = textwrap.dedent(PAGE.read_text().partition("```yaml\n")[2].partition("```")[0])
+    assert msgspec.yaml.decode(shown.encode()) == MANIFEST
+    assert msgspec.json.format(msgspec.json.encode(MANIFEST), indent=2).decode() in KIND.steps

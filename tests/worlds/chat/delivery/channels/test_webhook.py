@@ -19,6 +19,7 @@ from aiohttp import ClientConnectionError, ClientSession, web
 from aiohttp.test_utils import TestServer
 from msgspec.structs import replace
 from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
+from tests.worlds.chat.delivery.channels.servers.program import Listener
 
 from denizen.errors import ConfigError
 from denizen.ports import AnswerChoice, Channel, OutboundMessage
@@ -34,10 +35,13 @@ KEY = base64.b64decode(SECRET.removeprefix("whsec_"))
 class Program(FarEnd):
     """Posts each message, in order, until it is accepted; takes each id once."""
 
+    connects_itself = True
+
     def __init__(self, port: int, clock: FakeClock) -> None:
         self.port = port
         self.url = f"http://127.0.0.1:{port}/"
         self.replies_url = ""
+        self.listener: Listener
         self.received: dict[str, dict[str, object]] = {}
         self.refusal: web.Response | None = None
         self.loses_answer = False
@@ -65,6 +69,12 @@ class Program(FarEnd):
 
     async def lose_answer(self) -> None:
         self.loses_answer = True
+
+    async def go_down(self) -> None:
+        await self.listener.close()
+
+    async def come_back(self) -> None:
+        await self.listener.open()
 
     async def post(self, message_id: str, body: bytes, **changes: str) -> int:
         """Post a signed message, with some headers changed, and return the status."""
@@ -126,8 +136,9 @@ async def program(clock: FakeClock) -> AsyncIterator[Program]:
     app.router.add_post("/replies", program.receive)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    program.replies_url = f"http://127.0.0.1:{runner.addresses[0][1]}/replies"
+    program.listener = Listener(runner)
+    await program.listener.open()
+    program.replies_url = f"http://127.0.0.1:{program.listener.port}/replies"
     task = asyncio.create_task(program.deliver())
     yield program
     task.cancel()

@@ -11,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers import xmpp
-from tests.worlds.chat.delivery.channels.servers.xmpp import Person, Relay, XmppServer
+from tests.worlds.chat.delivery.channels.servers.program import Relay
+from tests.worlds.chat.delivery.channels.servers.xmpp import Person, XmppServer
 
 from denizen.errors import ConfigError
 from denizen.ports import ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
@@ -100,6 +101,12 @@ class People(FarEnd):
 
     async def drop_connections(self) -> None:
         self._relay.cut()
+
+    async def go_down(self) -> None:
+        await self._relay.stop()
+
+    async def come_back(self) -> None:
+        await self._relay.start()
 
 
 class TestOnProsody(KilledChannelConformance):

@@ -22,6 +22,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from tests.worlds.chat.delivery.channels.servers.program import Listener
 
 from denizen.ports import ChannelHome
 from denizen.worlds.chat.delivery.channels import discord
@@ -140,7 +141,8 @@ class DiscordServer:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self._certificate)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=context).start()
+        self.listener = Listener(self._runner, context)
+        await self.listener.open()
 
     async def stop(self) -> None:
         self.drop_connections()
@@ -149,8 +151,7 @@ class DiscordServer:
     @property
     def settings(self) -> "LoopbackSettings":
         """What a channel needs to take this for Discord, also in another process."""
-        port = self._runner.addresses[0][1]
-        return LoopbackSettings(token=self.token, port=port, certificate=str(self._certificate))
+        return LoopbackSettings(token=self.token, port=self.listener.port, certificate=str(self._certificate))
 
     # What people do
 

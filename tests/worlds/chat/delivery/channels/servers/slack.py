@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import WSMsgType, web
+from tests.worlds.chat.delivery.channels.servers.program import Listener
 
 from denizen.testing import FarEnd
 
@@ -60,8 +61,9 @@ class SlackServer(FarEnd):
         app.router.add_route("*", "/api/{method}", self._answer)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        self._listener = Listener(runner)
+        await self._listener.open()
+        self.url = f"http://127.0.0.1:{self._listener.port}"
         try:
             yield self
         finally:
@@ -165,6 +167,13 @@ class SlackServer(FarEnd):
     async def drop_connections(self) -> None:
         for transport in [*self._requests]:
             transport.abort()
+
+    async def go_down(self) -> None:
+        await self._listener.close()
+        await self.drop_connections()
+
+    async def come_back(self) -> None:
+        await self._listener.open()
 
     async def refresh(self, reason: str = "refresh_requested") -> None:
         """Ask for a new connection, as Slack does every few hours."""

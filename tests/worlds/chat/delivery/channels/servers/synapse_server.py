@@ -17,6 +17,7 @@ from typing import Any
 import aiohttp
 import msgspec
 from aiohttp import web
+from tests.worlds.chat.delivery.channels.servers.program import Listener
 from tests.worlds.moo.djangomoo import PYTHON, free_port, install, wait_for_port
 
 REQUIREMENTS = Path(__file__).parent / "synapse" / "requirements.txt"
@@ -176,8 +177,9 @@ class FaultyProxy:
     async def start(self) -> str:
         """Its URL."""
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        self.listener = Listener(self._runner)
+        await self.listener.open()
+        return f"http://127.0.0.1:{self.listener.port}"
 
     async def stop(self) -> None:
         await self._runner.cleanup()

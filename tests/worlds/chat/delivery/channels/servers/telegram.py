@@ -15,6 +15,7 @@ from typing import Any
 
 from aiohttp import web
 from tests.worlds.chat.delivery.channels.servers.markdown_v2 import visible_text
+from tests.worlds.chat.delivery.channels.servers.program import Listener
 
 from denizen.testing import FarEnd
 
@@ -73,9 +74,9 @@ class TelegramServer(FarEnd):
         app.router.add_post("/bot{token}/{method}", self._answer)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        self._listener = Listener(runner)
+        await self._listener.open()
+        self.url = f"http://127.0.0.1:{self._listener.port}"
         try:
             yield self
         finally:
@@ -157,6 +158,13 @@ class TelegramServer(FarEnd):
     async def drop_connections(self) -> None:
         for transport in [*self._connections]:
             transport.abort()
+
+    async def go_down(self) -> None:
+        await self._listener.close()
+        await self.drop_connections()
+
+    async def come_back(self) -> None:
+        await self._listener.open()
 
     # The Bot API
 

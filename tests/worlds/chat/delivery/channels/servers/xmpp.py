@@ -64,49 +64,6 @@ def prosody(folder: Path, *, modules: tuple[str, ...] = ("smacks", "mam")) -> Ge
         yield server
 
 
-class Relay:
-    """A port that leads to a server. `cut` breaks the connections; `deaf` the next one to get an answer, unheard."""
-
-    def __init__(self, to: int) -> None:
-        self.port = 0
-        self.deaf = False
-        self._to = to
-        self._writers: list[asyncio.StreamWriter] = []
-
-    async def start(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def stop(self) -> None:
-        self._server.close()
-        self.cut()
-        await self._server.wait_closed()
-
-    def cut(self) -> None:
-        for writer in self._writers:
-            writer.transport.abort()
-        self._writers.clear()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self._to)
-        self._writers += [writer, server_writer]
-        await asyncio.gather(self._pump(reader, server_writer, False), self._pump(server_reader, writer, True))
-
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_answer: bool) -> None:
-        try:
-            while data := await reader.read(65536):
-                if is_answer and self.deaf:
-                    self.deaf = False
-                    self.cut()
-                    return
-                writer.write(data)
-                await writer.drain()
-        except OSError:
-            pass
-        writer.close()
-
-
 class Person:
     """A person's client: `read` has the texts as a reader finds them now, by chat, and the id of each.
 
