@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import OnTerminal, Run
 
+from denizen.config.plugins import channel_entries
+
 SECRET = "whsec_" + "c2VjcmV0" * 6
 
 
@@ -87,3 +89,25 @@ def test_missing_settings_are_asked_for(on_terminal: OnTerminal, home: Path, url
     screen.expect("Added webhook")
     assert SECRET not in screen.text
     assert (home / ".env").exists()
+
+
+def test_setting_without_a_value_is_asked_for(on_terminal: OnTerminal, home: Path, url: str) -> None:
+    screen = on_terminal("channels", "add", "webhook", f"port={port()}", f"url={url}", f"secret={SECRET}", "allow")
+    screen.expect("allow: ")
+    screen.enter("ann,ben")
+    screen.expect("Added webhook")
+    assert 'allow = ["ann", "ben"]' in (home / "denizen.toml").read_text()
+
+
+def test_addresses_of_targets_are_kept_as_secrets(denizen: Run, home: Path) -> None:
+    added = denizen("channels", "add", "apprise", "targets=phone=json://127.0.0.1:9/a?b=c,d, desk=json://127.0.0.1:9/b")
+    assert "targets phone, desk" in added.err, added.err
+    text = (home / "denizen.toml").read_text()
+    assert 'targets = { "phone" = "${APPRISE_PHONE}", "desk" = "${APPRISE_DESK}" }' in text
+    assert 'APPRISE_PHONE="json://127.0.0.1:9/a?b=c,d"\n' in (home / ".env").read_text()
+
+
+@pytest.mark.parametrize("kind", sorted(channel_entries()))
+def test_every_kind_says_which_settings_it_needs(denizen: Run, kind: str) -> None:
+    refused = denizen("channels", "add", kind)
+    assert (refused.status, "Give " in refused.err) == (2, True), refused.err

@@ -78,8 +78,9 @@ def _settings(table: type[msgspec.Struct], prefix: str) -> Iterator[Setting]:
         if get_origin(field.type) is list or not is_table(inner):
             default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
             text = "" if default in (None, msgspec.NODEFAULT) else to_toml(default)
-            docs = (_docs(inspect.getfile(each)).get((each.__name__, name)) for each in table.__mro__)
-            doc = next(filter(None, docs))
+            tables = table.__mro__[: table.__mro__.index(msgspec.Struct)]
+            docs = (_docs(inspect.getfile(each)).get((each.__name__, name)) for each in tables)
+            doc = next(filter(None, docs), "")
             yield Setting(full, describe(field.type), text, doc)
         else:
             yield Setting(full, "a table", "", _docs(inspect.getfile(inner))[inner.__name__, ""])

@@ -50,22 +50,32 @@ def channels(context: click.Context) -> None:
 @channels.command(short_help="Add a channel to your denizen.toml.")
 @click.option("--name", default="", metavar="NAME", help="The channel's name (default: the kind's).")
 @click.argument("kind", metavar="KIND")
-@click.argument("given", nargs=-1, metavar="[SETTING=VALUE]…")
+@click.argument("given", nargs=-1, metavar="[SETTING[=VALUE]]…")
 def add(kind: str, given: Sequence[str], name: str) -> None:
     """Add a channel to your denizen.toml: explain the setup, ask for the settings, and check them with the service.
 
-    Secrets are stored in .env in the home, unless they are references: 'token=${BOT_TOKEN}'.
+    It asks for the settings that the channel needs, and for those given without a value. Lists have commas
+    (allow=ann,ben), and so have tables (targets=phone=URL,desk=URL). Secrets are stored in .env in the home, unless
+    they are references: 'token=${BOT_TOKEN}'.
     """
     found, name = load_kind(kind), name or kind
     say(found.steps)
-    values = _prompt_for_missing(found.settings, dict(_parse_setting(each) for each in given))
+    values = _prompt_for_missing(found.settings, {each.partition("=")[0]: each.partition("=")[2] for each in given})
     if name != kind:
         values = {"type": kind, **values}
     loaded, secrets = load(), dict[str, str]()
+
+    def refer_to_secret(table: dict[str, Any], key: str, place: str) -> None:
+        if not any(references(table[key])):
+            variable = re.sub(r"\W", "_", place, flags=re.ASCII).upper()
+            secrets[variable], table[key] = table[key], f"${{{variable}}}"
+
     for key, value in values.items():
-        if isinstance(value, str) and is_secret(key, value, even_words=True) and not any(references(value)):
-            variable = re.sub(r"\W", "_", f"{name}_{key}", flags=re.ASCII).upper()
-            secrets[variable], values[key] = value, f"${{{variable}}}"
+        if isinstance(value, dict):
+            for item in value:  # URLs, which may contain tokens
+                refer_to_secret(value, item, f"{name}_{item}")
+        elif isinstance(value, str) and is_secret(key, value, even_words=True):
+            refer_to_secret(values, key, f"{name}_{key}")
     environ = {**loaded.environ, **secrets}
     data = {"channels": {name: values}}
     check(SettingsFile("The options", "", data), Config, environ, {name: found.settings})
@@ -84,19 +94,12 @@ async def _run_check(check_account: Any, settings: msgspec.Struct) -> str:
     return await check_account(settings)
 
 
-def _parse_setting(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise click.UsageError(f"{text!r} isn't SETTING=VALUE.")
-    return key, value
-
-
 def _prompt_for_missing(table: type[msgspec.Struct], given: Mapping[str, str]) -> dict[str, Any]:
-    """The given settings, and the other required ones, which the person is asked for."""
+    """The given settings. The person is asked for those that are empty, and for the other required ones."""
     docs = {each.name.rpartition(".")[2]: each.doc for each in settings_of(table, "channel")}
     values, known = dict(given), fields(table)
     for key, field in known.items():
-        if field.required and key not in values:
+        if not values.get(key, "" if field.required else "unset"):
             if not is_interactive():
                 raise click.UsageError(
                     f"Give {key}={describe(field.type)}: this isn't a terminal, so nobody can be asked."
@@ -107,9 +110,12 @@ def _prompt_for_missing(table: type[msgspec.Struct], given: Mapping[str, str]) -
 
 
 def _parse_value(text: str, kind: Any) -> Any:
-    """Parse a setting as in TOML, but with unquoted strings and comma-separated lists."""
+    """Parse a setting as in TOML, but with unquoted strings, and lists and tables separated by commas."""
     if describe(kind).startswith("a list"):
         return [each.strip() for each in text.split(",") if each.strip()]
+    if describe(kind) == "a table of strings":
+        items = (each.partition("=") for each in re.split(r",(?=\s*\w+=)", text))
+        return {key.strip(): value.strip() for key, _, value in items}
     if describe(kind) in {"true or false", "a number"} or describe(kind).startswith("an integer"):
         try:
             return tomllib.loads(f"value = {text}")["value"]

@@ -15,6 +15,8 @@ from itertools import count
 from typing import Any
 from uuid import uuid4
 
+import msgspec
+
 from denizen.errors import ConfigError
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, ChannelSettings, Sent
 from denizen.ports.queue import InboundMessage, OutboundMessage
@@ -47,6 +49,7 @@ class IrcSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fie
     server: str
     """The name of the server or bouncer."""
     port: int = 6697
+    """The server's port."""
     tls: bool = True
     """Encrypt the connection, and verify the server's certificate."""
     ca: str = ""
@@ -59,7 +62,7 @@ class IrcSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fie
     """The account's password."""
     server_password: str = ""
     """The password for the server or bouncer itself."""
-    rooms: tuple[str, ...] = ()
+    rooms: list[str] = msgspec.field(default_factory=list)
     """The IRC channels to join: `#name`, or `#name KEY`."""
     trust_nicks: bool = False
     """Take a nick for a proof of identity: whoever uses an allowed nick, or an owner's, is that person."""

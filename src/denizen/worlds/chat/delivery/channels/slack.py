@@ -71,6 +71,37 @@ _LIMITS = ChannelLimits(
 )
 
 
+MANIFEST = {
+    "display_information": {"name": "Denizen"},
+    "features": {
+        "app_home": {"messages_tab_enabled": True, "messages_tab_read_only_enabled": False},
+        "bot_user": {"display_name": "Denizen", "always_online": True},
+    },
+    "oauth_config": {
+        "scopes": {
+            "bot": [
+                "app_mentions:read",
+                "channels:history",
+                "chat:write",
+                "files:read",
+                "files:write",
+                "groups:history",
+                "im:history",
+                "mpim:history",
+            ]
+        }
+    },
+    "settings": {
+        "event_subscriptions": {
+            "bot_events": ["app_mention", "message.channels", "message.groups", "message.im", "message.mpim"]
+        },
+        "interactivity": {"is_enabled": True},
+        "socket_mode_enabled": True,
+    },
+}
+"""The permissions of the app, for Slack's dialog."""
+
+
 class SlackSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Slack app."""
 
@@ -416,6 +447,8 @@ KIND = ChannelKind(
     _connect,
     _check,
     _account,
-    "Open https://api.slack.com/apps?new_app=1, create an app from the manifest in docs/channels/slack.md, install it, "
-    "and copy the bot's token and an app-level token with the scope connections:write.",
+    "Open https://api.slack.com/apps?new_app=1, choose From a manifest and your workspace, and paste this (the tab "
+    f"JSON):\n\n{msgspec.json.format(msgspec.json.encode(MANIFEST), indent=2).decode()}\n\n"
+    "Install the app. Copy the Bot User OAuth Token (xoxb-…) from OAuth & Permissions. In Basic Information, App-Level "
+    "Tokens, generate a token with the scope connections:write, and copy it (xapp-…).",
 )

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import msgspec
+
 from denizen.config.files import write_private
 from denizen.errors import ConfigError
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, ChannelSettings, Sent
@@ -39,15 +41,16 @@ class XmppSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fi
     password: str
     """The account's password."""
     host: str = ""
-    """The server's address, with `port`; empty: from the domain's DNS records."""
+    """The server's address; empty: from the domain's DNS records."""
     port: int = 5222
+    """The server's port; it counts only with `host`."""
     direct_tls: bool = False
     """TLS from the start (port 5223) instead of STARTTLS."""
     ca: str = ""
     """A file of certificates to trust in addition to the system's."""
     nick: str = "denizen"
     """The agent's name in rooms."""
-    rooms: tuple[str, ...] = ()
+    rooms: list[str] = msgspec.field(default_factory=list)
     """The rooms to join: `room@conference.example.org`."""
 
 
