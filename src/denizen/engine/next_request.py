@@ -1,17 +1,22 @@
-"""The next model call of a session, without making it."""
+"""What comes next in a session, without doing it: its model call, and the call that waits for a person."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from denizen.config.settings import Rule
 from denizen.engine.ask import request_of
 from denizen.engine.callback_host import CallbackHost
+from denizen.engine.permit import preview
 from denizen.engine.record import AgentRecord
+from denizen.engine.resume import question_of
 from denizen.engine.turn import Turn, TurnOptions
-from denizen.entries import AnyEntry, SessionEntry
-from denizen.errors import SessionError
+from denizen.entries import AnyEntry, ParkedEntry, SessionEntry
+from denizen.errors import SessionError, ToolRefused
 from denizen.messages import AssistantMessage, Document, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
-from denizen.ports import ModelRequest
+from denizen.ports import ModelRequest, Traits
+from denizen.runtime.cache import SharedCache
 from denizen.text.documents import text_in
 from denizen.text.estimate import IMAGE_TOKENS, estimate_document, estimate_text
 
@@ -57,6 +62,41 @@ class ReadSession:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+class WaitingCall(msgspec.Struct, frozen=True):
+    """A question that a session waits for a person to answer.
+
+    `diff` is what the call would change in files, `rule` what an answer for good would write into the configuration;
+    None: only this call can be approved.
+    """
+
+    question: ParkedEntry
+    is_quotation: bool = False
+    diff: str = ""
+    rule: Rule | None = None
+
+
+async def waiting_call(agent: AgentRecord, entries: Sequence[AnyEntry]) -> WaitingCall | None:
+    """What a session with these entries waits for; None: nothing. The agent is one of the session's kind."""
+    question = question_of(entries)
+    if question is None:
+        return None
+    agent = dataclasses.replace(agent, states=SharedCache(1, 1))  # a turn that runs has a state of its own
+    turn = Turn(agent, ReadSession(entries), CallbackHost(), TurnOptions())
+    reply, tool = turn.state.read_reply(), agent.tools.get(question.name)
+    call = next((each for each in reply.calls if each.id == question.call_id), None)
+    if call is None or tool is None:
+        return WaitingCall(question)
+    if call.id in reply.quoted:
+        return WaitingCall(question, is_quotation=True)
+    in_sight = Traits.NONE if turn.state.user_words.covers(call) else turn.state.in_sight
+    rule = agent.policy.rule_for(call, tool, in_sight)
+    try:
+        args = agent.policy.arguments(call, tool, approved=turn.state.approved)
+    except ToolRefused:
+        return WaitingCall(question, rule=rule)
+    return WaitingCall(question, diff=await preview(turn, tool, args), rule=rule)
 
 
 def next_request(agent: AgentRecord, entries: Sequence[AnyEntry]) -> ModelRequest:

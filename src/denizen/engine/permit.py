@@ -54,7 +54,7 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     if not asks:
         return ""
     question = QUOTATION.format(name=call.name) if quotation else decision.reason
-    diff = await _preview(turn, tool, args)
+    diff = await preview(turn, tool, args)
     answer = await answer_to(turn, Ask(call.id, question, call.name, call.args, quotation, diff))
     if not answer.allow:
         why = _refusal(answer)
@@ -64,7 +64,8 @@ async def permit(turn: Turn, call: ToolCall) -> str:
     return ""
 
 
-async def _preview(turn: Turn, tool: Tool, args: dict[str, Any]) -> str:
+async def preview(turn: Turn, tool: Tool, args: dict[str, Any]) -> str:
+    """The diff of what a call would do to files, without secrets."""
     agent = turn.agent
 
     async def nobody(_: str) -> Answer:

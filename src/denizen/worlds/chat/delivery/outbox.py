@@ -35,8 +35,9 @@ class Outbox:
     A message is split according to its channel's limits, and each part is recorded before the channel gets it. A part
     that was being sent when the process died is sent again with `may_be_sent`. A message that the channel wants later
     keeps its place, and fails after `keep_days`. `sends` counts the channels' outcomes. `settle_preview` ends the
-    preview of the message that a reply answers; `alarm` is called with a channel's name and the problem, and
-    `note_outcome` with the channel, the chat, the outcome of each send, and how long the message has waited.
+    preview of the message that a reply answers; `alarm` is called with a channel's name and the problem, `note_outcome`
+    with the channel, the chat, the outcome of each send, and how long the message has waited, and `changed` with a
+    session whose messages or questions changed.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Outbox:
         self.alarm: Callable[[str, str], Awaitable[None]] = _no_alarm
         self.note_outcome: Callable[[str, str, Sent, float], Awaitable[None]] = _no_note
         self.settle_preview: Callable[[OutboundMessage], Awaitable[None]] = _no_preview
+        self.changed: Callable[[str], None] = lambda _: None
         self._clock = clock
         self._keep_s = keep_days * _DAY_S
         self._news = asyncio.Event()
@@ -66,6 +68,7 @@ class Outbox:
     def added(self, message: OutboundMessage | InboundMessage | Pairing) -> None:
         """Wake the readers of this message's chat."""
         self._wake([(message.channel, message.chat)])
+        self.changed(message.session_key)
 
     def _on_notification(self, chat: str) -> None:
         """Wake readers after another process wrote to a chat (as JSON), or to any."""

@@ -20,16 +20,32 @@ from denizen.worlds.chat.http import (
     openapi,
     page_files,
     pairings,
+    queued,
     responses,
     sessions,
     status,
+    waiting,
 )
 from denizen.worlds.chat.http.access import ACCESS, Access, Handler
 from denizen.worlds.chat.http.events import EVENTS, EventLog
 from denizen.worlds.chat.http.requests import GATEWAY, failure, refusal
 from denizen.worlds.chat.ledger import ledger
 
-API = (access, completions, controls, events, jobs, messages, openapi, pairings, responses, sessions, status)
+API = (
+    access,
+    completions,
+    controls,
+    events,
+    jobs,
+    messages,
+    openapi,
+    pairings,
+    queued,
+    responses,
+    sessions,
+    status,
+    waiting,
+)
 """The modules with the routes that `/openapi.json` describes."""
 
 NO_RETRY = {"x-should-retry": "false"}
@@ -50,6 +66,7 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     )
     app[EVENTS] = EventLog(int(clock.now().timestamp() * 1_000_000))
     gateway.listeners.of_all.append(app[EVENTS].add)
+    gateway.outbox.changed = app[EVENTS].changed
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
     for group in (*API, page_files):

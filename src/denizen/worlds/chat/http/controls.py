@@ -17,17 +17,23 @@ _ANSWERS = {"approve", "deny"}
 
 
 class ControlRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a request: a steer, a follow-up or an interrupt has `content`, an answer `call_id` and `text`."""
+    """The body of a request: a steer, a follow-up or an interrupt has `content`, an answer `call_id` and `text`.
+
+    An approval with the `scope` session, or always, also answers later questions about the same call.
+    """
 
     type: Literal["stop", "steer", "follow_up", "interrupt", "approve", "deny"]
     content: str = ""
     call_id: str = ""
     text: str = ""
+    scope: Literal["once", "session", "always"] = "once"
 
     def __post_init__(self) -> None:
         needed = "content" if self.type in _SAID else "call_id" if self.type in _ANSWERS else ""
         if needed and not getattr(self, needed).strip():
             raise ValueError(f"`{self.type}` needs a `{needed}`")
+        if self.scope != "once" and self.type != "approve":
+            raise ValueError("a `scope` goes with `approve`")
 
 
 async def post_control(request: web.Request) -> web.Response:
@@ -41,11 +47,12 @@ async def post_control(request: web.Request) -> web.Response:
         message = replace(last, content=asked.content, media=(), metadata={}, id=uuid4().hex)
         heard = await gateway.queue.say(message, said(asked.content, message.id))
     elif asked.type in _ANSWERS:
-        heard = await gateway.answer(key, Answer(asked.call_id, asked.type == "approve", asked.text))
+        heard = await gateway.answer(key, Answer(asked.call_id, asked.type == "approve", asked.text, asked.scope))
     else:
         heard = await gateway.queue.control(key, Stop())
     if not heard:
         raise Refused(409, "No turn of this session waits for that.")
+    gateway.outbox.changed(key)
     return web.json_response({"accepted": True}, status=202)
 
 

@@ -17,6 +17,31 @@ MAX_LOG_BYTES = 4_000_000
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 
 
+class Changed(msgspec.Struct, frozen=True, tag_field="type", tag="changed"):
+    """The messages or questions of the session changed: read them again."""
+
+
+class EventFrame(msgspec.Struct, frozen=True):
+    """An event of a session's turn, with its number."""
+
+    seq: int
+    session_key: str
+    event: RunEvent | Changed
+
+
+class EventGap(msgspec.Struct, frozen=True):
+    """Events after number `after` are gone; the first one that follows is number `next`."""
+
+    after: int
+    next: int
+
+
+class EventGapFrame(msgspec.Struct, frozen=True):
+    """The first message, if some events are gone."""
+
+    gap: EventGap
+
+
 class EventReader:
     """A connection that has read up to number `after`; `cut` ends it."""
 
@@ -45,7 +70,11 @@ class EventLog:
         """The number before the oldest event."""
         return self.last - len(self._kept)
 
-    def add(self, session_key: str, event: RunEvent) -> None:
+    def changed(self, session_key: str) -> None:
+        """Tell the readers that a session's messages or questions changed."""
+        self.add(session_key, Changed())
+
+    def add(self, session_key: str, event: RunEvent | Changed) -> None:
         """Keep an event, and tell the readers."""
         self.last += 1
         shown = {"seq": self.last, "session_key": session_key}
@@ -88,7 +117,8 @@ async def get_events(request: web.Request) -> web.WebSocketResponse:
         await socket.prepare(request)
         begin = after if log.before <= after <= log.last else log.before
         if after and begin != after:
-            await socket.send_json({"gap": {"after": after, "next": begin + 1}})
+            gap = EventGapFrame(EventGap(after, begin + 1))
+            await socket.send_str(_ENCODER.encode(gap).decode())
         reader = EventReader(begin, lambda: request.transport.abort() if request.transport else None)
         log.readers.add(reader)
         sending = asyncio.create_task(_send(socket, log, reader))

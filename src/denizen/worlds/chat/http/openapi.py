@@ -20,14 +20,16 @@ from denizen.worlds.chat.http.access import (
 from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.conversation import MESSAGE_HEADER, SESSION_HEADER
-from denizen.worlds.chat.http.events import get_events
+from denizen.worlds.chat.http.events import EventFrame, EventGapFrame, get_events
 from denizen.worlds.chat.http.jobs import JobRequest, post_job
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.page_files import PAGE_ROUTES
 from denizen.worlds.chat.http.pairings import PairingRequest, post_pairing
+from denizen.worlds.chat.http.queued import QueueChange, QueueChanged, QueuedMessages, get_queue, post_queue
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
 from denizen.worlds.chat.http.sessions import PAGE, get_session, get_sessions
 from denizen.worlds.chat.http.sign_in import SignInLink
+from denizen.worlds.chat.http.waiting import Waiting, get_waiting
 
 
 class ErrorDetail(msgspec.Struct):
@@ -50,13 +52,19 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_completion: ChatRequest,
     post_response: ResponseRequest,
     post_sign_in: SignInRequest,
+    post_queue: QueueChange,
 }
 _ANSWERS: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_token: TokenRotated,
     post_sign_in_link: SignInLink,
     post_sign_in: SignedIn,
     post_sign_out: SignedIn,
+    get_queue: QueuedMessages,
+    post_queue: QueueChanged,
+    get_waiting: Waiting,
 }
+_MESSAGES = (EventFrame, EventGapFrame)
+"""The messages of the WebSocket."""
 _ACCEPTED = frozenset({post_message, post_control})
 _AFTER = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 2**53}}
 _SESSION = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in (SESSION_HEADER, MESSAGE_HEADER)]
@@ -87,7 +95,7 @@ async def get_openapi(request: web.Request) -> web.Response:
 
 def describe(app: web.Application) -> dict[str, Any]:
     """The routes of an application, as OpenAPI 3.1."""
-    structs = [*dict.fromkeys([ErrorResponse, *_BODIES.values(), *_ANSWERS.values()])]
+    structs = [*dict.fromkeys([ErrorResponse, *_BODIES.values(), *_ANSWERS.values(), *_MESSAGES])]
     made, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     schemas = dict(zip(structs, made, strict=True))
     paths: dict[str, dict[str, Any]] = {}

@@ -34,6 +34,7 @@ async def post_pairing(request: web.Request) -> web.Response:
     if asked.type == "revoke":
         if not await access.revoke(asked.who):
             raise Refused(404, not_paired_error(asked.who))
+        request.app[GATEWAY].outbox.changed("")
         return web.json_response({"revoked": asked.who})
     if (paired := await access.approve(asked.code)) is None:
         raise Refused(404, no_open_code_error(asked.code))

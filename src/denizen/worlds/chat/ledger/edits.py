@@ -1,4 +1,4 @@
-"""A person's corrections of messages that they sent before."""
+"""A person's corrections of messages that they sent before, and messages that they take back."""
 
 import msgspec
 
@@ -48,3 +48,46 @@ def _correct(db: LedgerConnection, edit: InboundMessage) -> InboundMessage | Non
     words = " ".join(original.content.split())
     quoted = words if len(words) <= _QUOTED_CHARS else f"{words[:_QUOTED_CHARS]}…"
     return msgspec.structs.replace(edit, content=f'Correction of my message "{quoted}": {edit.content}')
+
+
+class QueuedMessage(msgspec.Struct, frozen=True):
+    """A message that isn't over: its turn is `ready`, `running` or `parked`, or it is `waiting` behind others."""
+
+    id: str
+    channel: str
+    chat: str
+    sender: str
+    content: str
+    state: str
+
+
+def queued(db: LedgerConnection, session_key: str) -> list[QueuedMessage]:
+    """The messages of a session that aren't over, in order."""
+    rows = db.execute(
+        "SELECT message, state FROM inbox WHERE session_key = ? AND state IN ('ready', 'running', 'parked', 'waiting') "
+        "ORDER BY seq",
+        [session_key],
+    ).fetchall()
+    found = ((msgspec.json.decode(text, type=InboundMessage), state) for text, state in rows)
+    return [QueuedMessage(each.id, each.channel, each.chat, each.sender, each.content, state) for each, state in found]
+
+
+def change_waiting(db: LedgerConnection, session_key: str, message_id: str, content: str) -> bool:
+    """Give a waiting message another content, or take it back if that is empty.
+
+    False: there is none of that id, or a turn may have read it.
+    """
+    ledger.follow(db, session_key)
+    row = db.execute(
+        "SELECT seq, message FROM inbox WHERE session_key = ? AND id = ? AND state = 'waiting' "
+        "AND NOT EXISTS (SELECT 1 FROM controls WHERE controls.message = inbox.seq)",
+        [session_key, message_id],
+    ).fetchone()
+    if row is None:
+        return False
+    message = msgspec.structs.replace(msgspec.json.decode(row[1], type=InboundMessage), content=content)
+    if content:
+        db.execute("UPDATE inbox SET message = ? WHERE seq = ?", [ledger.to_json(message), row[0]])
+    else:
+        db.execute("UPDATE inbox SET state = 'done', reason = 'taken back' WHERE seq = ?", [row[0]])
+    return True

@@ -147,7 +147,7 @@ def put(db: LedgerConnection, message: InboundMessage, when_busy: WhenBusy = "qu
     if state == "ready":
         db.ring(key, 0.0)
         return "ready"
-    while not (head := _follow(db, key) or _promote(db, key)):
+    while not (head := follow(db, key) or _promote(db, key)):
         pass  # another transaction has ended the turn that was open, and its next statement finds this one
     if when_busy != "queue" and ReplyOptions.of(_inbound(head)).send_response:
         control = (Steer if when_busy == "steer" else Interrupt)(message.content, message.id)
@@ -166,7 +166,7 @@ def _insert(db: LedgerConnection, message: InboundMessage) -> tuple[int, str] | 
     ).fetchone()
 
 
-def _follow(db: LedgerConnection, session_key: str) -> str:
+def follow(db: LedgerConnection, session_key: str) -> str:
     """Lock the session's head and mark it as followed; its message, or an empty string if there is no head."""
     head = db.execute(
         "UPDATE inbox SET followed = 1 WHERE session_key = ? AND state IN ('ready', 'running', 'parked') "
@@ -351,7 +351,7 @@ def folded_sessions(db: LedgerConnection) -> list[tuple[str, str]]:
 def rename_session(db: LedgerConnection, old: str, new: str) -> None:
     """Move everything of one session in the ledger to another."""
     names = [f'"{old}"', f'"{new}"']  # whole strings of JSON
-    if _follow(db, new):
+    if follow(db, new):
         db.execute(
             "UPDATE inbox SET state = 'waiting' WHERE session_key = ? AND state IN ('ready', 'running', 'parked')",
             [old],
@@ -480,7 +480,7 @@ def _leave(db: LedgerConnection, turn: Claim, state: str, due: float, reason: st
 
 def control(db: LedgerConnection, session_key: str, given: Control) -> bool:
     """Pass a control to the session's turn; False, and it is dropped, if there is none."""
-    while not _follow(db, session_key):
+    while not follow(db, session_key):
         if not is_busy(db, session_key):
             return False
     _add_control(db, session_key, given, None)
@@ -489,7 +489,7 @@ def control(db: LedgerConnection, session_key: str, given: Control) -> bool:
 
 def control_parked(db: LedgerConnection, session_key: str, given: Sequence[Control]) -> bool:
     """Pass controls to the session's parked turn; False, and they are dropped, if there is none."""
-    if not _follow(db, session_key) or parked(db, session_key) is None:
+    if not follow(db, session_key) or parked(db, session_key) is None:
         return False
     for each in given:
         _add_control(db, session_key, each, None)

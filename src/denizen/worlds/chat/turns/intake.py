@@ -72,6 +72,7 @@ class Intake:
             self._last_chat.remember(message)
         waits = has_attachments(message) or says_prompt(self._agent, message.content)
         accepted = await self._queue.accept(message, waits=waits)
+        self._outbox.changed(message.session_key)
         if accepted == "waiting" and self._settings.when_busy.get(message.channel) != "interrupt":
             await self._report_question(message)
         return bool(accepted)

@@ -1,0 +1,54 @@
+"""The messages of a session that aren't over: waiting ones may be changed or taken back."""
+
+from functools import partial
+from typing import Literal
+
+import msgspec
+from aiohttp import web
+
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_response, read_body, read_key
+from denizen.worlds.chat.ledger import edits
+from denizen.worlds.chat.ledger.edits import QueuedMessage
+
+
+class QueuedMessages(msgspec.Struct, frozen=True):
+    """The messages of a session that aren't over, in order."""
+
+    messages: list[QueuedMessage]
+
+
+class QueueChange(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a request: `edit` a waiting message, with `content`, or `withdraw` it."""
+
+    type: Literal["edit", "withdraw"]
+    id: str
+    content: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.type == "edit") != bool(self.content.strip()):
+            raise ValueError("`edit` needs a `content`, and `withdraw` has none")
+
+
+class QueueChanged(msgspec.Struct, frozen=True):
+    """The message was changed."""
+
+    changed: bool = True
+
+
+async def get_queue(request: web.Request) -> web.Response:
+    """The messages of a session that aren't over."""
+    found = await request.app[GATEWAY].database.read(partial(edits.queued, session_key=read_key(request)))
+    return json_response(QueuedMessages(found))
+
+
+async def post_queue(request: web.Request) -> web.Response:
+    """Change a message whose turn hasn't begun, or take it back."""
+    gateway, key, asked = request.app[GATEWAY], read_key(request), await read_body(request, QueueChange)
+    change = partial(edits.change_waiting, session_key=key, message_id=asked.id, content=asked.content)
+    if not await gateway.database.run(change, key):
+        raise Refused(409, "No waiting message of this session has that id: its turn has begun, or is over.")
+    gateway.outbox.changed(key)
+    return json_response(QueueChanged())
+
+
+ROUTES = [web.get("/api/sessions/{key}/queue", get_queue), web.post("/api/sessions/{key}/queue", post_queue)]
