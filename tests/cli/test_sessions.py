@@ -39,6 +39,19 @@ def test_list_is_a_table_of_what_matters(denizen: Run, talked: str, repo: Path) 
     assert row.endswith(f"  answered  {repo}  How long is long.txt?")
 
 
+def test_search_finds_a_session_until_it_is_removed(denizen: Run, talked: str, home: Path) -> None:
+    titles, row = denizen("sessions", "search", "99", "LINES").out.splitlines()
+    assert titles.split() == ["name", "when", "hits", "text"]
+    assert row.split()[0] == talked
+    assert row.endswith("  1  It has 99 lines.")
+    found = json.loads(denizen("sessions", "search", "--json", "long").out)
+    assert (found["title"], found["role"], found["hits"]) == ("How long is long.txt?", "user", 1)
+    assert denizen("sessions", "rm", "--yes", talked).status == 0
+    assert b"99 lines" not in (home / "search.db").read_bytes()
+    ran = denizen("sessions", "search", "lines")
+    assert (ran.out, ran.err, ran.status) == ("", "No session has these words.\n", 0)
+
+
 def test_list_has_folders_as_a_person_writes_them(denizen: Run, model: Model, environ: dict[str, str]) -> None:
     folder = Path(environ["HOME"]) / "src" / "shop"
     folder.mkdir(parents=True)

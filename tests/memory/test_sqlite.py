@@ -15,8 +15,8 @@ import pytest
 from denizen.errors import DenizenError
 from denizen.memory.sqlite import FactFile
 from denizen.memory.store import FactStore
-from denizen.memory.terms import query_terms
 from denizen.testing import FakeClock
+from denizen.text.terms import query_terms
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.memory.conftest import TableOf
 
 from denizen.memory.store import FactStore
-from denizen.memory.terms import query_terms, storable
 from denizen.testing import FakeClock
+from denizen.text.terms import query_terms, storable
 
 
 @pytest.fixture

@@ -38,9 +38,12 @@ from denizen.messages import AssistantMessage, AssistantPart, Document, Text, Th
 from denizen.ports import SessionInfo
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore, new_name, short_name
+from denizen.sessions.facts import SearchIndex
 from denizen.sessions.index import page_of
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.retention import prune as apply_retention
+from denizen.sessions.search_file import SearchFile
+from denizen.sessions.search_table import SearchTable
 from denizen.sessions.spend import Sums
 from denizen.sessions.spend_file import SpendFile
 from denizen.sessions.spend_table import SpendTable
@@ -83,6 +86,29 @@ def list_sessions(as_json: bool, limit: int | None, before: str | None) -> None:
         click.echo(f"There may be more: denizen sessions list --limit {limit} --before {more}", err=True)
 
 
+@sessions.command(short_help="Find sessions by what was said in them.")
+@click.argument("words", nargs=-1, required=True, metavar="WORDS…")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with every detail.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sessions at most.")
+def search(words: tuple[str, ...], as_json: bool, limit: int) -> None:
+    """Find the sessions in which all the WORDS were said in one message, the latest first.
+
+    Words match by their beginnings, in any case. The first search reads all transcripts, which may take a while.
+    """
+    said, tables = " ".join(words), shared_tables()
+    indexes: list[SearchIndex] = [SearchFile(home() / "sessions", home() / "search.db")]
+    indexes += [SearchTable(tables)] if tables else []
+    found = [session for index in indexes for session in index.find(said, limit)]
+    found = sorted(found, key=lambda each: each.at, reverse=True)[:limit]
+    if as_json:
+        write_json(*found)
+    elif found:
+        rows = [(short_name(each.session_key), _when(each.at), str(each.hits), printable(each.text)) for each in found]
+        print_table(("name", "when", "hits", "text"), rows, elastic="text", right=("hits",), spare=("hits",))
+    else:
+        click.echo("No session has these words.", err=True)
+
+
 def _places() -> Sequence[tuple[JsonlStore | PostgresStore, Sums]]:
     """The sessions and sums of spending in the home and, if there is one, in the database of its gateway."""
     files, tables = (store(), SpendFile(home() / "spend.db")), shared_tables()
@@ -107,18 +133,17 @@ def print_sessions(found: Sequence[SessionInfo], *, as_json: bool = False) -> No
     if as_json:
         write_json(*found)
     elif found:
-        today = datetime.now().astimezone().date()
         rows: list[Sequence[str]] = []
         for info in found:
             name, half = short_name(info.key), max(shutil.get_terminal_size().columns // 8, 10)
             if width(name) > 2 * half and sys.stdout.isatty():  # it would leave no room for the rest
                 name = f"{cut(name, half)}{name[-half:]}"
-            updated = datetime.fromtimestamp(info.updated).astimezone()
-            when = f"{updated:%H:%M}" if updated.date() == today else f"{updated:%Y-%m-%d}"
             tokens = f"{info.tokens:,}" if info.tokens else ""
             cost = f"${info.cost_usd:.4f}" if info.cost_usd else ""
             ended = info.stop_reason.replace("_", " ")
-            rows.append((name, when, info.model, tokens, cost, ended, _folder(info.workspace), info.title))
+            rows.append(
+                (name, _when(info.updated), info.model, tokens, cost, ended, _folder(info.workspace), info.title)
+            )
             rows += [(f"  --at {talk.head}", "", "", "", "", "", "", talk.title) for talk in info.earlier]
         print_table(
             ("name", "when", "model", "tokens", "cost", "ended", "folder", "title"),
@@ -163,6 +188,7 @@ def rm(names: tuple[str, ...], yes: bool) -> None:
         confirm(f"Delete {', '.join(names)} permanently?", abort=True)
     for name in names:
         asyncio.run(_store_of(name).remove(name))
+    SearchFile(home() / "sessions", home() / "search.db").forget_removed()
 
 
 @sessions.command()
@@ -200,6 +226,12 @@ def export(name: str, kind: Literal["jsonl", "markdown"], output: Path | None) -
 
 def _read(name: str) -> Sequence[AnyEntry]:
     return asyncio.run(_store_of(name).read(name))
+
+
+def _when(at: float) -> str:
+    """A time of today, or the date."""
+    then = datetime.fromtimestamp(at).astimezone()
+    return f"{then:%H:%M}" if then.date() == datetime.now().astimezone().date() else f"{then:%Y-%m-%d}"
 
 
 def _folder(path: str) -> str:

@@ -19,10 +19,10 @@ from denizen.memory.notes import Notes, one_line, plain_fact
 from denizen.memory.postgres import FactRows, MemoryTables, NoteRows
 from denizen.memory.sqlite import FactFile
 from denizen.memory.store import FactStore, FoundFact
-from denizen.memory.terms import index_terms, matches_prefixes, normalized, query_terms
 from denizen.ports import Fact, Scope
 from denizen.runtime.clock import Clock
 from denizen.runtime.postgres import PostgresDatabase
+from denizen.text.terms import index_terms, matches_prefixes, normalized, query_terms
 from denizen.trusted.session_files import SessionFiles
 
 MAX_CONTEXT_CHARS = 200

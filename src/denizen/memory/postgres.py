@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from denizen.errors import ConfigError
 from denizen.memory.notes import LONG_TERM, MAX_READ
 from denizen.memory.store import MAX_FOUND, FactRow
-from denizen.memory.terms import index_terms, matches_prefixes, normalized
 from denizen.ports import Fact
 from denizen.runtime.postgres import PostgresDatabase, is_open
+from denizen.text.terms import index_terms, matches_prefixes, normalized
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -12,8 +12,8 @@ from denizen.config.home import private_folder
 from denizen.config.lock_file import locked
 from denizen.errors import DenizenError
 from denizen.memory.store import MAX_FOUND, FactRow
-from denizen.memory.terms import index_terms, matches_prefixes, normalized
 from denizen.ports import Fact
+from denizen.text.terms import index_terms, matches_prefixes, normalized
 
 VERSION = 2
 """The format of the file that is written, and the newest that is read."""

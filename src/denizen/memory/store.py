@@ -9,9 +9,9 @@ from typing import LiteralString, Protocol
 
 from msgspec.structs import replace
 
-from denizen.memory.terms import normalized, storable
 from denizen.ports import Fact
 from denizen.runtime.clock import Clock
+from denizen.text.terms import normalized, storable
 
 MAX_FOUND = 500
 """Facts of a table that one search weighs against each other: those with most of its terms."""

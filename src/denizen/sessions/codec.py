@@ -2,6 +2,7 @@
 
 import contextlib
 import typing
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -65,6 +66,13 @@ def encode(entry: AnyEntry, redactor: Redactor) -> tuple[bytes, AnyEntry]:
         kind = entry.__struct_config__.tag
         raise SessionError(f"The entry {kind!r} can't be written as JSON: {error}. It is not recorded.") from error
     return line + b"\n", entry
+
+
+def decoded(lines: Iterable[bytes]) -> Iterator[AnyEntry]:
+    """The entries of these lines; damaged ones are left out."""
+    for line in lines:
+        with contextlib.suppress(*UNREADABLE):
+            yield ENTRY.decode(line)
 
 
 def extent(data: bytes) -> TranscriptExtent:

@@ -3,15 +3,17 @@
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from denizen.config.lock_file import locked
 from denizen.sessions.file import identity, is_at
 
 TIMEOUT_S = 5.0
 """Seconds to wait while another process writes."""
+
+Result = TypeVar("Result")
 
 
 class HomeDatabase:
@@ -31,11 +33,24 @@ class HomeDatabase:
 
     def execute(self, statement: str, values: Iterable[object] = ()) -> list[Any]:
         """Execute and commit a statement; its rows."""
+        return self._with(lambda db: db.execute(statement, tuple(values)).fetchall())
+
+    def transact(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Do the work in one transaction: all of it or nothing is written."""
+
+        def transaction(db: sqlite3.Connection) -> Result:
+            with db:
+                db.execute("BEGIN IMMEDIATE")
+                return work(db)
+
+        return self._with(transaction)
+
+    def _with(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         with self._lock:
             try:
                 if self._db and not is_at(str(self.path), self._identity):
                     self.close()
-                return (self._db or self._connect()).execute(statement, tuple(values)).fetchall()
+                return work(self._db or self._connect())
             except (sqlite3.Error, OSError):
                 self.close()  # the user may put another file in its place
                 raise

@@ -46,6 +46,32 @@ _VERSIONS: tuple[LiteralString, ...] = (
     'BEGIN DELETE FROM entries WHERE session = OLD.id; RETURN NULL; END';
     CREATE TRIGGER sessions_entries AFTER DELETE ON sessions FOR EACH ROW EXECUTE FUNCTION denizen_remove_entries();
     """,
+    # What can be found and counted, derived from the entries up to number `searched.seq`
+    """
+    CREATE TABLE searched (
+        session bigint PRIMARY KEY, seq bigint NOT NULL, began double precision NOT NULL, last double precision NOT NULL
+    );
+    CREATE TABLE said (
+        session bigint, entry text, role text NOT NULL, at double precision NOT NULL, text text NOT NULL,
+        terms tsvector NOT NULL, PRIMARY KEY (session, entry)
+    );
+    CREATE INDEX said_terms ON said USING gin (terms);
+    CREATE TABLE spent (
+        session bigint, entry text, at double precision NOT NULL, model text NOT NULL, calls bigint NOT NULL,
+        retries bigint NOT NULL, errors bigint NOT NULL, input bigint NOT NULL, output bigint NOT NULL,
+        cache_read bigint NOT NULL, cache_write bigint NOT NULL, cost_usd double precision NOT NULL,
+        seconds double precision NOT NULL, PRIMARY KEY (session, entry)
+    );
+    CREATE INDEX spent_at ON spent (at);
+    CREATE OR REPLACE FUNCTION denizen_remove_entries() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN
+        DELETE FROM entries WHERE session = OLD.id;
+        DELETE FROM searched WHERE session = OLD.id;
+        DELETE FROM said WHERE session = OLD.id;
+        DELETE FROM spent WHERE session = OLD.id;
+        RETURN NULL;
+    END';
+    """,
 )
 
 

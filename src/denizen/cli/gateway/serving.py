@@ -73,7 +73,7 @@ async def opened(
                 loaded, profile=profile_with(*lent), store=shared.sessions, memory=shared.memory, budget=shared.budget
             ) as agent:
                 with _collecting_seldom():
-                    yield Gateway(agent, outbox, cron, shared.side, shared.sums)
+                    yield Gateway(agent, outbox, cron, shared.side, sums=shared.sums, search=shared.search)
 
 
 @contextmanager

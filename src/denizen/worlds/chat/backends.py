@@ -20,6 +20,7 @@ from denizen.ports import Budget, SessionStore
 from denizen.runtime.clock import Clock
 from denizen.runtime.postgres import PostgresDatabase
 from denizen.sessions import JsonlStore
+from denizen.sessions.facts import SearchIndex
 from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
 from denizen.sessions.spend import Spend, Sums
 from denizen.text.plural import counted
@@ -44,6 +45,7 @@ class Backends(NamedTuple):
     budget: Budget | None = None
     side: SideChannel | None = None
     sums: Sums | None = None
+    search: SearchIndex | None = None
 
 
 @asynccontextmanager
@@ -75,6 +77,7 @@ async def open_backends(
             return
         try:
             from denizen.sessions.postgres import PostgresStore
+            from denizen.sessions.search_table import SearchTable
             from denizen.sessions.spend_table import SpendTable
             from denizen.sessions.tables import SharedTables
             from denizen.worlds.chat.ledger.postgres_ledger import PostgresLedger, notify
@@ -106,7 +109,7 @@ async def open_backends(
         database.news["connections"] = lambda _: _close_unused(tables, memory)
         side = SideChannel(partial(notify, tables), timing)
         sums = SpendTable(tables)
-        yield Backends(database, sessions, memory, Spend(config, sums, clock), side, sums)
+        yield Backends(database, sessions, memory, Spend(config, sums, clock), side, sums, SearchTable(tables))
 
 
 def _close_unused(tables: "SharedTables", memory: LongTermMemory) -> None:

@@ -12,7 +12,9 @@ from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import Accept, Answer, Channel, Fetch, InboundMessage
 from denizen.runtime.clock import wait_until
+from denizen.sessions.facts import SearchIndex
 from denizen.sessions.retention import prune
+from denizen.sessions.search_file import SearchFile
 from denizen.sessions.spend import Sums
 from denizen.sessions.spend_file import SpendFile
 from denizen.trusted.session_files import SessionFiles
@@ -46,7 +48,8 @@ class Gateway:
 
     A message goes to `accept`, which queues it; the queue has the runner run its turn, and writes what that returns to
     the outbox. The outbox sends it, or HTTP clients fetch it. `side` brings the events of workers' turns, if there may
-    be workers. `sums` is where the agent counts what it spends; by default the home's file.
+    be workers. `sums` is where the agent counts what it spends, and `search` finds what was said; by default they are
+    the home's files.
     """
 
     def __init__(
@@ -55,7 +58,9 @@ class Gateway:
         outbox: Outbox,
         cron: Cron,
         side: SideChannel | None = None,
+        *,
         sums: Sums | None = None,
+        search: SearchIndex | None = None,
     ) -> None:
         self.agent = agent
         self.settings = settings = agent.config.section("gateway", GatewaySettings)
@@ -70,10 +75,11 @@ class Gateway:
         alarms = Alarms(settings.owners, settings.alarms, outbox, clock)
         self.channels = ChannelStates(self.home / "channels.json", outbox.channels, clock, alarms.send)
         outbox.alarm, outbox.note_outcome = alarms.send, self.channels.note_outcome
-        self._sums = sums or SpendFile(self.home / "spend.db")
+        self.sums = sums or SpendFile(self.home / "spend.db")
+        self.search = search or SearchFile(self.home / "sessions", self.home / "search.db")
         self.last_chat = LastChatFile(self.home, clock)
         people = People(agent.config)
-        self.caps = SpendingCaps(settings, people, self._sums, clock)
+        self.caps = SpendingCaps(settings, people, self.sums, clock)
         self.runner = TurnRunner(agent, outbox, self.listeners, self.metrics, self.caps)
         self.queue = LedgerQueue(
             self.database,
@@ -171,7 +177,7 @@ class Gateway:
         while True:
             await self.database.prune(keep)
             try:
-                pruned = await prune(record.store, self._sums, self.agent.config.retention, clock, open_sessions)
+                pruned = await prune(record.store, self.sums, self.agent.config.retention, clock, open_sessions)
                 if any(pruned):
                     _log.info("Retention: deleted %d sessions and %d sums of what was spent", *pruned)
             except DenizenError as error:

@@ -99,7 +99,7 @@ async def test_question_of_a_terminals_session_says_how_it_is_answered(serve: Se
     async with serve() as scene, reached(scene, home) as client:
         config = load_config(home=home, environ={}, cwd=home)
         script = [call(("post", {"text": "hello"}))]
-        async with Agent(config, model=ScriptedModel(script), tools=scene.gateway.agent.record.tools) as agent:
+        async with Agent(config, model=ScriptedModel(script), tools=[*scene.gateway.agent.record.tools]) as agent:
             result = await run_agent("Say hello", session_key="shop", agent=agent)
         assert result.stop_reason == "parked"
         [question] = (await waiting(client))["questions"]

@@ -2,11 +2,12 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from aiohttp import hdrs, web
 
+from denizen.sessions.facts import UsageBy
 from denizen.worlds.chat.http.access import (
     OPEN_ROUTES,
     SignedIn,
@@ -27,7 +28,8 @@ from denizen.worlds.chat.http.page_files import PAGE_ROUTES
 from denizen.worlds.chat.http.pairings import PairingRequest, post_pairing
 from denizen.worlds.chat.http.queued import QueueChange, QueueChanged, QueuedMessages, get_queue, post_queue
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
-from denizen.worlds.chat.http.sessions import PAGE, get_session, get_sessions
+from denizen.worlds.chat.http.search import MAX_DAYS, MAX_FOUND, FoundSessions, UsageReport, get_search, get_usage
+from denizen.worlds.chat.http.sessions import MAX_ENTRIES, PAGE, EntryPage, SessionPage, get_session, get_sessions
 from denizen.worlds.chat.http.sign_in import SignInLink
 from denizen.worlds.chat.http.waiting import Waiting, get_waiting
 
@@ -59,12 +61,15 @@ _ANSWERS: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_sign_in_link: SignInLink,
     post_sign_in: SignedIn,
     post_sign_out: SignedIn,
+    get_sessions: SessionPage,
+    get_session: EntryPage,
+    get_search: FoundSessions,
     get_queue: QueuedMessages,
     post_queue: QueueChanged,
     get_waiting: Waiting,
 }
-_MESSAGES = (EventFrame, EventGapFrame)
-"""The messages of the WebSocket."""
+_MORE = (EventFrame, EventGapFrame, UsageReport)
+"""Messages of the WebSocket, and the answer of a route that can give another format."""
 _ACCEPTED = frozenset({post_message, post_control})
 _AFTER = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 2**53}}
 _SESSION = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in (SESSION_HEADER, MESSAGE_HEADER)]
@@ -80,8 +85,22 @@ _PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
         {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": PAGE}},
         {"name": "before", "in": "query", "schema": {"type": "number", "minimum": 0, "maximum": 2**53}},
         _AFTER | {"deprecated": True},
+        *({"name": name, "in": "query", "schema": {"type": "string"}} for name in ("channel", "profile", "ended")),
     ],
-    get_session: [_AFTER],
+    get_session: [
+        _AFTER,
+        _AFTER | {"name": "before"},
+        {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MAX_ENTRIES}},
+    ],
+    get_search: [
+        {"name": "q", "in": "query", "schema": {"type": "string"}},
+        {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MAX_FOUND}},
+    ],
+    get_usage: [
+        {"name": "by", "in": "query", "schema": {"enum": [*get_args(UsageBy)]}},
+        {"name": "days", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MAX_DAYS}},
+        {"name": "format", "in": "query", "schema": {"enum": ["json", "csv"]}},
+    ],
     get_events: [_AFTER],
     post_completion: _SESSION,
     post_response: _SESSION,
@@ -95,7 +114,7 @@ async def get_openapi(request: web.Request) -> web.Response:
 
 def describe(app: web.Application) -> dict[str, Any]:
     """The routes of an application, as OpenAPI 3.1."""
-    structs = [*dict.fromkeys([ErrorResponse, *_BODIES.values(), *_ANSWERS.values(), *_MESSAGES])]
+    structs = [*dict.fromkeys([ErrorResponse, *_BODIES.values(), *_ANSWERS.values(), *_MORE])]
     made, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     schemas = dict(zip(structs, made, strict=True))
     paths: dict[str, dict[str, Any]] = {}

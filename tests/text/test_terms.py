@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from denizen.memory.terms import MAX_TERMS, index_terms, query_terms
+from denizen.text.terms import MAX_TERMS, index_terms, query_terms
 
 
 @pytest.mark.parametrize(

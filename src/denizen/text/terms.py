@@ -3,7 +3,7 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import pairwise
 
 MAX_TERMS = 64
@@ -72,10 +72,10 @@ def _pieces() -> re.Pattern[str]:
     return re.compile(rf"([{_UNSPACED}]+)|([^\W{_UNSPACED}]+)")
 
 
-def _forms(unspaced: str, word: str, *, single: bool) -> Iterator[str]:
+@functools.lru_cache(8192)  # most words of a text were in the texts before
+def _forms(unspaced: str, word: str, *, single: bool) -> Sequence[str]:
     if unspaced:
-        yield from unspaced if single or len(unspaced) == 1 else ()
-        yield from map("".join, pairwise(unspaced))
-        return
+        letters = unspaced if single or len(unspaced) == 1 else ()
+        return [*letters, *map("".join, pairwise(unspaced))]
     whole, parts = word.strip("_").casefold(), [part.casefold() for part in _JOINT.split(word) if part]
-    yield from [whole, *parts] if len(parts) > 1 else parts
+    return [whole, *parts] if len(parts) > 1 else parts

@@ -1,0 +1,179 @@
+"""The file in the home by which sessions are searched and their usage is counted: derived from the transcripts."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from denizen.entries import SessionEntry
+from denizen.errors import DenizenError
+from denizen.sessions.codec import decoded
+from denizen.sessions.facts import (
+    FoundSession,
+    ReadProgress,
+    UsageBy,
+    UsageRow,
+    facts_of,
+    found_session,
+    searched_terms,
+    terms_of,
+)
+from denizen.sessions.home_database import HomeDatabase
+from denizen.sessions.key import SessionKey, key_of
+
+_SCHEMA = """
+PRAGMA secure_delete = ON;  -- of a session that was removed
+CREATE TABLE IF NOT EXISTS transcripts (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, session TEXT NOT NULL, channel TEXT NOT NULL,
+    profile TEXT NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL, began REAL NOT NULL, last REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS said (
+    id INTEGER PRIMARY KEY, transcript INTEGER NOT NULL, entry TEXT NOT NULL, role TEXT NOT NULL, at REAL NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS said_transcript ON said (transcript);
+CREATE VIRTUAL TABLE IF NOT EXISTS terms
+    USING fts5(words, content = '', detail = none, tokenize = "ascii tokenchars '_'");
+CREATE TABLE IF NOT EXISTS spent (
+    transcript INTEGER NOT NULL, entry TEXT NOT NULL, at REAL NOT NULL, model TEXT NOT NULL, calls INTEGER NOT NULL,
+    retries INTEGER NOT NULL, errors INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, cost_usd REAL NOT NULL, seconds REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS spent_transcript ON spent (transcript);
+CREATE INDEX IF NOT EXISTS spent_at ON spent (at);
+"""
+_FIND = """
+SELECT session,
+    coalesce((SELECT text FROM said AS first WHERE transcript = found.transcript AND role = 'user' LIMIT 1), ''),
+    entry, role, at, text, hits
+FROM (SELECT max(id) AS id, count(*) AS hits FROM said WHERE id IN (SELECT rowid FROM terms WHERE terms MATCH ?)
+      GROUP BY transcript) AS latest
+JOIN said AS found USING (id) JOIN transcripts ON transcripts.id = transcript ORDER BY at DESC LIMIT ?
+"""
+_USAGE = """
+SELECT date(at + ?, 'unixepoch') AS day, {by} AS name, sum(calls), sum(retries), sum(errors), sum(input), sum(output),
+    sum(cache_read), sum(cache_write), sum(cost_usd), sum(seconds)
+FROM spent JOIN transcripts ON transcripts.id = transcript WHERE at >= ? GROUP BY day, name ORDER BY day, name
+"""
+_SPEND = "INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_FILES_AT_ONCE = 500
+"""Files that are read in one transaction."""
+_COLUMNS: Mapping[UsageBy, str] = {"model": "model", "channel": "channel", "session": "session", "profile": "profile"}
+
+
+class SearchFile:
+    """The `SearchIndex` of the transcripts `AGENT/NAME.jsonl` below `root`.
+
+    Before each look it reads what was added to them. A missing or damaged file is made anew.
+    """
+
+    def __init__(self, root: Path, path: Path) -> None:
+        self._root = root
+        self._database = HomeDatabase(path, _SCHEMA)
+
+    def find(self, words: str, limit: int) -> Sequence[FoundSession]:
+        match = " ".join(f'"{term}"{"*" if is_prefix else ""}' for term, is_prefix in searched_terms(words))
+        rows = self._look(_FIND, match, limit) if match else ()
+        return [found_session(key, first, said, hits, words) for key, first, *said, hits in rows]
+
+    def usage(self, since: float, utc_offset: float, by: UsageBy) -> Sequence[UsageRow]:
+        return [UsageRow(*row) for row in self._look(_USAGE.format(by=_COLUMNS[by]), utc_offset, since)]
+
+    def forget_removed(self) -> None:
+        """Forget sessions that were removed, without waiting for the next look."""
+        if self._database.path.exists():
+            self._look("SELECT 1")
+
+    def _look(self, statement: str, *values: object) -> list[Any]:
+        def look() -> list[Any]:
+            self._read_on()
+            return self._database.execute(statement, values)
+
+        try:
+            try:
+                return look()
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:  # damaged
+                self._database.close()
+                for path in self._database.path.parent.glob(f"{self._database.path.name}*"):
+                    path.unlink(missing_ok=True)
+                return look()
+        except (sqlite3.Error, OSError) as error:
+            raise DenizenError(
+                f"{self._database.path} can't be used to search: {error}. End what holds it, make room, or remove it."
+            ) from error
+
+    def _read_on(self) -> None:
+        """Take in what was added to the transcripts, and forget those that are gone."""
+        rows = self._database.execute("SELECT path, inode, size FROM transcripts")
+        known = {path: (inode, size) for path, inode, size in rows}
+        changed = list[str]()
+        for path, state in self._files():
+            if known.pop(path, None) != state:
+                changed.append(path)
+        changed += known
+        for first in range(0, len(changed), _FILES_AT_ONCE):
+            paths = changed[first : first + _FILES_AT_ONCE]
+            self._database.transact(lambda db, paths=paths: [self._take_in(db, path) for path in paths])
+
+    def _files(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """The transcripts there are, each with its inode and size."""
+        if not self._root.is_dir():
+            return
+        with os.scandir(self._root) as folders:
+            for folder in folders:
+                if not folder.is_dir():
+                    continue
+                with os.scandir(folder) as files:
+                    for file in files:
+                        if file.name.endswith(".jsonl"):
+                            stat = file.stat()
+                            yield f"{folder.name}/{file.name}", (stat.st_ino, stat.st_size)
+
+    def _take_in(self, db: sqlite3.Connection, path: str) -> None:
+        """Take in the lines of a transcript that follow those that were read; all if it was replaced."""
+        row = db.execute("SELECT id, inode, size, began, last FROM transcripts WHERE path = ?", [path]).fetchone()
+        try:
+            with (self._root / path).open("rb") as file:
+                stat = os.fstat(file.fileno())
+                if row and (row[1] != stat.st_ino or row[2] > stat.st_size):
+                    _forget(db, row[0])
+                    row = None
+                start = row[2] if row else 0
+                file.seek(start)
+                data = file.read()
+        except FileNotFoundError:
+            if row:
+                _forget(db, row[0])
+            return
+        entries = [*decoded(data[: data.rfind(b"\n") + 1].splitlines())]
+        if row is None:
+            header = next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))
+            key = key_of(self._root / path) or header.key
+            channel = SessionKey.parse(key).channel if key else ""
+            id_ = db.execute(
+                "INSERT INTO transcripts (path, session, channel, profile, inode, size, began, last) "
+                "VALUES (?, ?, ?, ?, ?, 0, 0, 0) RETURNING id",
+                [path, key, channel, header.profile, stat.st_ino],
+            ).fetchone()[0]
+            progress = ReadProgress()
+        else:
+            id_, progress = row[0], ReadProgress(*row[3:])
+        said, spent, progress = facts_of(entries, progress)
+        for each in said:
+            values = [id_, each.entry, each.role, each.at, each.text]
+            number = db.execute("INSERT INTO said VALUES (NULL, ?, ?, ?, ?, ?)", values).lastrowid
+            db.execute("INSERT INTO terms (rowid, words) VALUES (?, ?)", [number, each.terms])
+        db.executemany(_SPEND, [(id_, *each) for each in spent])
+        size = start + data.rfind(b"\n") + 1
+        db.execute("UPDATE transcripts SET size = ?, began = ?, last = ? WHERE id = ?", [size, *progress, id_])
+
+
+def _forget(db: sqlite3.Connection, transcript: int) -> None:
+    for number, text in db.execute("SELECT id, text FROM said WHERE transcript = ?", [transcript]).fetchall():
+        db.execute("INSERT INTO terms (terms, rowid, words) VALUES ('delete', ?, ?)", [number, terms_of(text)])
+    db.execute("DELETE FROM said WHERE transcript = ?", [transcript])
+    db.execute("DELETE FROM spent WHERE transcript = ?", [transcript])
+    db.execute("DELETE FROM transcripts WHERE id = ?", [transcript])
