@@ -13,8 +13,8 @@ from denizen.sessions.held import (
     NotListening,
     SessionRequest,
     answering,
-    is_listening,
     request_answer,
+    sessions_named,
     sessions_of,
 )
 
@@ -32,8 +32,7 @@ async def test_holder_answers_whatever_the_length_of_its_path(tmp_path: Path, fo
         assert await request_answer(home, KEY, SessionRequest("1", "hello\nthere")) == "HELLO\nTHERE"
         [path] = (home / "sockets").iterdir()
         assert [each.stat().st_mode & 0o777 for each in (path, path.parent)] == [0o600, 0o700]
-        assert is_listening(home, KEY)
-    assert not is_listening(home, KEY)
+    assert not [*(home / "sockets").iterdir()]
 
 
 async def test_nobody_listens_before_after_and_once_the_holder_was_killed(tmp_path: Path) -> None:
@@ -69,3 +68,16 @@ async def test_sessions_of_a_channel_are_found_by_their_files(tmp_path: Path) ->
         session = await store.open(key)
         await session.close()
     assert [*map(str, sessions_of(tmp_path, "moo"))] == [KEY]
+
+
+async def test_name_means_the_agent_or_the_account_and_first_those_that_listen(tmp_path: Path) -> None:
+    store, other = JsonlStore(tmp_path / "sessions", clock=SystemClock()), KEY.replace("moo.example", "old.example")
+    for key in (KEY, other):
+        await (await store.open(key)).close()
+
+    def found(name: str) -> list[str]:
+        return [*map(str, sessions_named(tmp_path, "moo", name))]
+
+    assert (found("mason"), found("mason@old.example"), found("world")) == ([KEY, other], [other], [])
+    async with answering(tmp_path, KEY, loud):
+        assert (found("mason"), found("mason@old.example")) == ([KEY], [other])

@@ -20,10 +20,14 @@ MAX_LINE_BYTES = 1 << 24
 
 
 class SessionRequest(msgspec.Struct, frozen=True):
-    """An instruction to a session; one with an `id` that was there before has the same answer, and no effect."""
+    """An instruction to a character's session, or a text for it to `page` a player with.
+
+    One with an `id` that was there before has the same answer, and no other effect.
+    """
 
     id: str
     text: str
+    page: str = ""
 
 
 class NotListening(DenizenError):
@@ -38,6 +42,12 @@ def sessions_of(home: Path, channel: str) -> Sequence[SessionKey]:
     """The keys of a channel's sessions in the home."""
     keys = map(key_of, (home / "sessions").glob(f"*/{channel}+*.jsonl"))
     return [SessionKey.parse(key) for key in sorted(filter(None, keys))]
+
+
+def sessions_named(home: Path, channel: str, name: str) -> Sequence[SessionKey]:
+    """A channel's sessions whose agent or account has this name: those whose holder listens, or else all."""
+    keys = [key for key in sessions_of(home, channel) if name in {key.agent, key.account}]
+    return [key for key in keys if _socket(home, str(key)).exists()] or keys
 
 
 @asynccontextmanager
@@ -83,11 +93,6 @@ async def request_answer(home: Path, key: str, request: SessionRequest) -> str:
     if not line.endswith(b"\n"):
         raise AnswerLost("It ended before it answered.")
     return msgspec.json.decode(line, type=str)
-
-
-def is_listening(home: Path, key: str) -> bool:
-    """Whether a process listens, or was killed while it did."""
-    return _socket(home, key).exists()
 
 
 def _socket(home: Path, key: str) -> Path:

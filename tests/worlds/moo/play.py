@@ -171,6 +171,7 @@ async def playing(
     config: Config | None = None,
     more: Sequence[Tool] = (),
     skills: Sequence[Skill] = (),
+    make_world: type[FakeWorld] = FakeWorld,
     **settings: Any,
 ) -> AsyncGenerator[Play]:
     """An agent that plays in a world of data, with a scripted model (None: offline), on a clock that runs by itself.
@@ -188,7 +189,7 @@ async def playing(
         log = SessionLog(watcher, folder, agent.record.now, agent.record.redact)
         record = replace(agent.record, actions=actions or agent.record.actions)
         brain = Brain(record, session, character, lambda actor: [*tools(actor), *more], log)
-        world = FakeWorld(clock, answers)
+        world = make_world(clock, answers)
         await brain.begin()
         play = Play(brain, world, clock, model, watcher)
         try:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import msgspec
 from opentelemetry import trace
 
 from denizen.context import RollingWindow
@@ -32,12 +33,14 @@ from denizen.worlds.moo.command_sender import CommandSender, WorldConnection, is
 from denizen.worlds.moo.cycle import CycleHost
 from denizen.worlds.moo.folder import folder_of
 from denizen.worlds.moo.listener import CharacterListener, Facts, Status, Tally
+from denizen.worlds.moo.operator_answers import CUT_OFF, PAGE_CUT_OFF, PAGE_LATER, page_outcome
 from denizen.worlds.moo.prompt import CharacterPrompt
 from denizen.worlds.moo.server_text import ServerLine
 from denizen.worlds.moo.session_log import CycleAge, cycle_age
 from denizen.worlds.moo.session_values import CLEAR, RUN, SUMMARY, TODO
 from denizen.worlds.moo.speech import is_page
 from denizen.worlds.moo.tool_actor import ToolActor
+from denizen.worlds.moo.tools import page
 
 QUIET_S = 0.3
 """Seconds without a line after which the next command is sent, or a cycle begins."""
@@ -139,12 +142,16 @@ class Brain:
         self._heard.put_nowait(text)
 
     async def answer(self, request: SessionRequest) -> str:
-        """Say something to the agent as its operator, once for each id: its answer."""
-        if self._agent.model.name == "offline":
+        """Instruct the agent as its operator, or page a player, once for each id: its answer, or the page's `Sent`."""
+        answers = self._state.answers_to_operator
+        if request.page and not self._sender.is_connected:
+            return PAGE_LATER
+        if not request.page and self._agent.model.name == "offline":
             return NEVER_THINKS
-        if await self._state.answers_to_operator.is_new(request):
+        if await answers.is_new(request.id):
             self._heard.put_nowait(request)
-        return self._agent.redact(await self._state.answers_to_operator.answer(request.id))
+        answer = await answers.answer(request.id)
+        return self._agent.redact(answer or (PAGE_CUT_OFF if request.page else CUT_OFF))
 
     async def begin(self) -> None:
         """Begin anew, or continue after a crash, with `resume` after any stop; a worker then waits for the token."""
@@ -192,9 +199,11 @@ class Brain:
                         await self._take(line)
                     case str() as text:
                         self._take_instruction(text)
-                    case SessionRequest(request_id, text):
+                    case SessionRequest(request_id, text, page=""):
                         self._state.answers_to_operator.take(request_id)
                         self._take_instruction(text)
+                    case SessionRequest() as request:
+                        await self._page(request)
                     case None if not listening.done():
                         await self._tick()
                     case None:
@@ -268,6 +277,11 @@ class Brain:
         self._is_instructed = True
         if not self._cycle:
             self._begin_cycle()
+
+    async def _page(self, request: SessionRequest) -> None:
+        sent = page_outcome(await self._actor.send(*page(request.page, request.text)))
+        answer = msgspec.json.encode(sent).decode()
+        await self._state.answers_to_operator.settle_one(request.id, answer, is_final=sent.state != "later")
 
     def _publish_facts(self) -> None:
         room = self._sender.room

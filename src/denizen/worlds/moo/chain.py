@@ -38,7 +38,7 @@ CRITICAL: Final = "CRITICAL: page {foreman} with “Token: {me} done.” first. 
 
 _MAIL: Final = re.compile(r"\[Mail\] (?:From (?P<sender>[^:]{1,60}): (?P<body>.*)|No new messages)", re.DOTALL)
 _READS_MAIL: Final = re.compile(r"@?(?:check_inbox|mail|read)\b")
-_OFFLINE: Final = re.compile(r".{1,60} is not currently logged in\.")
+OFFLINE: Final = re.compile(r".{1,60} is not currently logged in\.")
 _PRESENT: Final = re.compile(r"#\d+ \((?P<name>.{1,60})\) has connected\.")
 
 
@@ -101,7 +101,7 @@ def process_server_text(state: ChainState, line: ServerLine, origin: LineOrigin)
     if not state.chain.members:
         return state, NOTHING
     if origin.command:
-        return process_unsent(state, origin.command) if _OFFLINE.fullmatch(line.text) else state, NOTHING
+        return process_unsent(state, origin.command) if OFFLINE.fullmatch(line.text) else state, NOTHING
     page = read_page(line.text)
     if page is None:
         return _other_line(state, line, origin.at)

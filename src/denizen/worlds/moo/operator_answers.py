@@ -2,18 +2,26 @@
 
 import asyncio
 
-from denizen.ports import Session
-from denizen.sessions.held import SessionRequest
+import msgspec
+
+from denizen.ports import Sent, Session
+from denizen.worlds.moo.chain import OFFLINE
 from denizen.worlds.moo.listener import Kind
+from denizen.worlds.moo.server_text import CommandOutput
 from denizen.worlds.moo.session_values import SessionValues
 
 CUT_OFF = "It had this instruction, and was stopped before it answered. It isn't given it again: repeat it if needed."
+PAGE_CUT_OFF = msgspec.json.encode(Sent("unknown", "The character was stopped while it paged.")).decode()
+PAGE_RETRY_S = 60.0
+"""Seconds before a page is sent again whose player or character isn't signed in."""
+PAGE_LATER = msgspec.json.encode(Sent("later", "It isn't signed in.", retry_after=PAGE_RETRY_S)).decode()
+_PAGED = "Your message has been sent."
 
 
 class OperatorAnswers:
-    """The instructions that wait for an answer: what the character says, or else does, in the cycle that sees them.
+    """Requests that wait for an answer: to an instruction, what the character says or does in the cycle that sees it.
 
-    The session keeps every id with its answer, so that none is instructed twice, even after a crash.
+    The session keeps every id with its answer, so that none has an effect twice, even after a crash.
     """
 
     def __init__(self, session: Session, values: SessionValues) -> None:
@@ -24,21 +32,21 @@ class OperatorAnswers:
         self._seen: list[str] = []
         self._told: list[tuple[Kind, str]] = []
 
-    async def is_new(self, request: SessionRequest) -> bool:
-        """Whether nobody had an instruction of that id; it then waits for its answer."""
-        name = _name(request.id)
-        if request.id in self._waiting or self._values.get(name, str) is not None:
+    async def is_new(self, request_id: str) -> bool:
+        """Whether there was no request of that id; it then waits for its answer."""
+        name = _name(request_id)
+        if request_id in self._waiting or self._values.get(name, str) is not None:
             return False
-        self._waiting[request.id] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = asyncio.get_running_loop().create_future()
         await self._values.keep(name, "")
         await self._session.sync()
         return True
 
     async def answer(self, request_id: str) -> str:
-        """The answer to an instruction, once there is one."""
+        """The answer to a request, once there is one; empty: an earlier process was stopped before."""
         if waiting := self._waiting.get(request_id):
             return await asyncio.shield(waiting)
-        return self._values.get(_name(request_id), str) or CUT_OFF
+        return self._values.get(_name(request_id), str) or ""
 
     def take(self, request_id: str) -> None:
         """The character's window has the instruction."""
@@ -61,11 +69,24 @@ class OperatorAnswers:
         text = "\n".join(said) or problem or did
         self._told.clear()
         while self._seen:
-            request_id = self._seen.pop()
-            await self._values.keep(_name(request_id), text)
-            self._waiting.pop(request_id).set_result(text)
+            await self.settle_one(self._seen.pop(), text)
+
+    async def settle_one(self, request_id: str, text: str, *, is_final: bool = True) -> None:
+        """Answer a request. If that isn't final, the same id is new again."""
+        await self._values.keep(_name(request_id), text if is_final else None)
+        self._waiting.pop(request_id).set_result(text)
 
 
 def _name(request_id: str) -> str:
     """The name of the state entry with an instruction's answer, which is empty until there is one."""
     return f"instruction {request_id}"
+
+
+def page_outcome(output: CommandOutput) -> Sent:
+    """The outcome of a page, by what the world says to it."""
+    said = " ".join([*output.lines, output.problem]).strip()
+    if _PAGED in said:
+        return Sent()
+    if OFFLINE.search(said) or output.problem.startswith("not sent:"):
+        return Sent("later", said, retry_after=PAGE_RETRY_S)
+    return Sent("unknown" if output.problem else "failed", said)

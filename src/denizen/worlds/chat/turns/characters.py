@@ -10,7 +10,7 @@ from denizen.ports import InboundMessage, OutboundMessage
 from denizen.runtime.cancellation import first_completed
 from denizen.runtime.clock import Clock
 from denizen.sessions import SessionKey
-from denizen.sessions.held import AnswerLost, NotListening, SessionRequest, is_listening, request_answer, sessions_of
+from denizen.sessions.held import AnswerLost, NotListening, SessionRequest, request_answer, sessions_named, sessions_of
 from denizen.sessions.key import bounded
 from denizen.worlds.chat.ledger import outbound
 from denizen.worlds.chat.ledger.ledger import KEPT_IN
@@ -46,14 +46,15 @@ async def reply_of_character(agent: AgentRecord, message: InboundMessage) -> Out
 
 async def _ask(home: Path, message: InboundMessage, clock: Clock) -> str:
     name, words = _name_and_words(message)
-    known = sessions_of(home, "moo")
-    meant = [key for key in known if name in {key.agent, key.account}]
-    if not meant:
-        names = ", ".join(sorted({key.agent for key in known})) or "none has run yet; denizen moo run DIR"
+    found = sessions_named(home, "moo", name)
+    if not found:
+        names = (
+            ", ".join(sorted({key.agent for key in sessions_of(home, "moo")}))
+            or "none has run yet; denizen moo run DIR"
+        )
         return f"No character is called {name or 'that'}. Characters: {names}."
     if not words:
         return f"Say what {name} is to do or answer: /in {name} what are you doing?"
-    found = [key for key in meant if is_listening(home, str(key))] or meant
     if len(found) > 1:
         return f"{len(found)} characters are called {name}. Say which: {', '.join(key.account for key in found)}"
     request = SessionRequest(f"{message.channel}:{message.id}", words)
