@@ -1,5 +1,6 @@
 """The commands with which people move their files from another agent, run on such files."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.docs.pages import DOCS, blocks
 
-CLAUDE_CODE, OPENCLAW = (block.text for block in blocks(DOCS / "coming-from.md", "console"))
+CLAUDE_CODE, OPENCLAW, HERMES, NANOBOT = (block.text for block in blocks(DOCS / "coming-from.md", "console"))
 SKILL = "---\nname: {name}\ndescription: Writes release notes.\n---\n\n1. Read the log.\n"
 
 
@@ -56,9 +57,24 @@ def test_workspace_of_openclaw_is_read_and_its_notes_are_recalled(tmp_path: Path
     write(workspace / "memory" / "2026-11-02.md", "- The roof leaks above the kitchen.\n")
     write(workspace / "skills" / "notes" / "SKILL.md", SKILL.format(name="notes"))
     (tmp_path / ".denizen" / "denizen.toml").unlink()
-    run(OPENCLAW.replace("denizen doctor", "denizen skills list"), folder=tmp_path, environ=mover)
+    printed = run(agreeing(OPENCLAW).replace("denizen doctor", "denizen config check"), folder=tmp_path, environ=mover)
     moved = tmp_path / ".denizen" / "workspace"
     assert (moved / "SOUL.md").read_text() == "Be dry."
     assert not (moved / "BOOTSTRAP.md").exists()
     assert (moved / "memory" / "202611" / "20261102.md").exists()
-    assert "notes" in run("$ denizen skills list", folder=tmp_path, environ=mover)
+    assert "Writes release notes." in printed
+    assert "roof" in run('$ denizen memory search "roof"', folder=tmp_path, environ=mover)
+
+
+@pytest.mark.parametrize(
+    ("block", "memory"), [(HERMES, ".hermes/memories/MEMORY.md"), (NANOBOT, ".nanobot/workspace/memory/MEMORY.md")]
+)
+def test_memory_of_other_assistants_is_recalled(block: str, memory: str, tmp_path: Path, mover: dict[str, str]) -> None:
+    write(tmp_path / memory, "- The roof leaks above the kitchen.\n")
+    run(agreeing(block), folder=tmp_path, environ=mover)
+    assert "roof" in run('$ denizen memory search "roof"', folder=tmp_path, environ=mover)
+
+
+def agreeing(block: str) -> str:
+    """The block's commands with the yes of somebody at a terminal."""
+    return re.sub(r"(denizen import \w+)", r"\1 --yes", block)

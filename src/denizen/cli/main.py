@@ -51,6 +51,10 @@ COMMANDS = {
     "moo": ("denizen.cli.moo.moo:moo", "Create, check and run characters of a text world."),
     "mcp": ("denizen.cli.mcp:mcp", "List, add, test, trust or sign in to MCP servers."),
     "models": ("denizen.cli.models:models", "List the providers and models that can be used."),
+    "import": (
+        "denizen.cli.imports.command:import_assistant",
+        "Import memory, persona and skills of another assistant.",
+    ),
     "config": ("denizen.cli.config:config", "Write, check or find the configuration."),
     "trust": ("denizen.cli.config:trust_place", "Trust a folder, or accept a changed file."),
     "completion": ("denizen.cli.config:completion", "Install Tab completion for your shell."),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -63,26 +63,16 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     wake: str = ""
 
 
-class CronJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A task and its schedule: `at` an ISO time, `every` so many seconds, or by a `cron` expression.
+class CronJob(NewJob, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=False):
+    """A job in the ledger. Replies go to `chat`, whose session is `home`.
 
-    `zone` is the name of a time zone (empty: the user's). Replies go to `chat` of `channel`, whose session is `home`;
-    with `in_chat` the turns run in that session, too, otherwise in the job's own. The script `wake` decides whether a
-    run begins (empty: each does).
+    With `in_chat` the turns run in that session, too, otherwise in the job's own.
     """
 
     id: str
-    name: str
-    text: str
-    kind: Kind
-    when: str
-    zone: str = ""
-    missed: Missed = "once"
-    channel: str
-    chat: str
+    missed: Missed | None = "once"
     home: str = ""
     in_chat: bool = False
-    wake: str = ""
     since: datetime
 
     @property
@@ -139,21 +129,15 @@ class Cron:
     def plan(self, new: NewJob, seed: str, *, home: str = "", in_chat: bool = False) -> tuple[CronJob, datetime]:
         """The job, whose id is made of `seed`, and its first run. Raises ToolRefused if there is none."""
         now = self._clock.now()
-        job = CronJob(
-            id=hashlib.sha256(f"{seed} {new.text} {new.when}".encode()).hexdigest()[:8],
-            name=new.name or new.text.strip().partition("\n")[0][:40],
-            text=new.text,
-            kind=new.kind,
-            when=new.when.strip(),
-            zone=new.zone,
-            missed=new.missed or self.settings.missed,
-            channel=new.channel,
-            chat=new.chat,
-            home=home,
-            in_chat=in_chat,
-            wake=new.wake.strip(),
-            since=now,
-        )
+        given: dict[str, Any] = {
+            **msgspec.structs.asdict(new),
+            "name": new.name or new.text.strip().partition("\n")[0][:40],
+            "when": new.when.strip(),
+            "missed": new.missed or self.settings.missed,
+            "wake": new.wake.strip(),
+        }
+        job_id = hashlib.sha256(f"{seed} {new.text} {new.when}".encode()).hexdigest()[:8]
+        job = CronJob(**given, id=job_id, home=home, in_chat=in_chat, since=now)
         try:
             due = job.next(now, self.zone)
         except UNSCHEDULABLE as wrong:

@@ -131,21 +131,24 @@ class TurnRunner:
         host = _TurnHost(turn, self._emit, stream=stream)
         if tools and turn.attempt > 1:
             host.waiting = await caller.keep_results(session, turn.controls(), tools)
-        options = TurnOptions(
-            stream=stream,
-            read_only=self._agent.read_only,
-            channel=message.channel,
-            chat=message.chat,
-            history=ReplyOptions.of(message).history,
-            prompt_since=self._started,
-            resumes=True,
-        )
+        options = self._options(message, stream=stream, history=ReplyOptions.of(message).history)
         if BEAT in message.metadata:
             start: Start = start_of(message, session.entries)
         else:
             prompt = await prompt_said(self._agent, session, message.content, message.id)
             start = UserMessage([*parts_of(message), *prompt], message.id)
         return await run_turn(record, session, start, host, options)
+
+    def _options(self, message: InboundMessage, *, stream: bool, history: bool) -> TurnOptions:
+        return TurnOptions(
+            stream=stream,
+            read_only=self._agent.read_only,
+            channel=message.channel,
+            chat=message.chat,
+            history=history,
+            prompt_since=self._started,
+            resumes=True,
+        )
 
     async def _run_subagent(
         self, turn: QueuedTurn, session: Session, spawned: spawn.Spawned
@@ -165,15 +168,7 @@ class TurnRunner:
         """Run a job's wake script, with which the model has nothing to do."""
         message = turn.message
         record = replace(self._agent.record, model=ScriptCaller(script.command))
-        options = TurnOptions(
-            stream=False,
-            read_only=self._agent.read_only,
-            channel=message.channel,
-            chat=message.chat,
-            history=False,
-            prompt_since=self._started,
-            resumes=True,
-        )
+        options = self._options(message, stream=False, history=False)
         said, host = UserMessage(parts_of(message), message.id), _TurnHost(turn, self._emit, stream=False)
         result = await run_turn(record, session, said, host, options)
         if result.stop_reason == "parked" and (question := question_of(session.entries)):
