@@ -1,7 +1,9 @@
 """One message, one turn, one reply; and what a person, a program or a failure may do meanwhile."""
 
 import asyncio
+import os
 import sys
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -557,3 +559,22 @@ async def test_media_of_the_whole_chat_are_left_out_where_nothing_else_helps(ser
         assert any(PICTURE in content for content in seen)
         seen = [each.content for each in scene.model.requests[-1].messages]
         assert not any(PICTURE in content for content in seen)
+
+
+async def test_received_files_and_mail_threads_are_removed_unless_a_message_is_kept(serve: Serve, home: Path) -> None:
+    media, threads = home / "channels" / "email" / "media", home / "channels" / "email" / "threads"
+    files = [media / "kept.png", media / "new.png", media / "old.png", threads / "old.json"]
+    for folder in (media, threads):
+        folder.mkdir(parents=True)
+    async with serve("thanks") as scene:
+        await scene.say("look", media=(str(files[0]),))
+        await scene.settled()
+    long_ago = time.time() - 31 * 86_400
+    for each in files:
+        each.touch()
+        if each.name != "new.png":
+            os.utime(each, (long_ago, long_ago))
+    async with serve() as scene, asyncio.timeout(PATIENCE):
+        while files[2].exists() or files[3].exists():
+            await scene.gateway.database.run(lambda _: None)
+    assert [each.exists() for each in files] == [True, True, False, False]

@@ -20,6 +20,7 @@ from denizen.sessions.spend_file import SpendFile
 from denizen.trusted.session_files import SessionFiles
 from denizen.worlds.chat.delivery.alarms import Alarms
 from denizen.worlds.chat.delivery.channel_states import ChannelStates
+from denizen.worlds.chat.delivery.channels.media import prune_received
 from denizen.worlds.chat.delivery.last_chat import LastChatFile
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.delivery.previews import Previews
@@ -176,6 +177,9 @@ class Gateway:
         clock, open_sessions = record.clock, partial(self.database.find, ledger.open_sessions)
         while True:
             await self.database.prune(keep)
+            files = await self.database.find(ledger.files_of_messages)
+            remove = partial(prune_received, self.home, before=clock.now().timestamp() - keep, kept=files)
+            await asyncio.to_thread(remove)
             try:
                 pruned = await prune(record.store, self.sums, self.agent.config.retention, clock, open_sessions)
                 if any(pruned):

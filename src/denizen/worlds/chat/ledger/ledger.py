@@ -67,8 +67,8 @@ CREATE TABLE pairings (
 that are over are `done` or `failed`. A head is `followed` once there are messages or controls after it. `due` is the
 earliest time at which a `ready` or `parked` one may run, in seconds since the epoch. A control's `message` is the row
 of the inbox that it was made from. `preview` is the native id of the reply's preview. In the outbox, `seq` rises in
-each chat; `parts` were sent, the last one as `native_id`; `waits_since` is set while the channel wants the message
-later. `over_since` is when a clean-up first found that a row is over. A job of `cron` without `due` is disabled. A row
+each chat; `parts` were sent, the last one as `native_id`; `waits_since` is when the channel first got the current part.
+`over_since` is when a clean-up first found that a row is over. A job of `cron` without `due` is disabled. A row
 of `pairings` is a sender who got a code, approved at `approved_at` (0: not yet).
 """
 
@@ -557,6 +557,12 @@ def prune_inbox(db: LedgerConnection, now: float, keep: float, after: int, most:
     db.execute(f"DELETE FROM inbox WHERE {some} BETWEEN 1 AND ?", [after, last, now - keep])  # noqa: S608 (ours)
     db.execute(f"UPDATE inbox SET over_since = ? WHERE {some} = 0", [now, after, last])  # noqa: S608
     return last
+
+
+def files_of_messages(db: LedgerConnection) -> set[str]:
+    """The paths of the files of all messages in the inbox."""
+    rows = db.execute("SELECT message FROM inbox WHERE message LIKE ?", ['%"media":%']).fetchall()
+    return {path for [text] in rows for path in msgspec.json.decode(text, type=InboundMessage).media}
 
 
 Place = tuple[str, str, int]

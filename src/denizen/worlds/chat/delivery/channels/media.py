@@ -3,7 +3,8 @@
 import asyncio
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,14 @@ async def save_media(home: ChannelHome, identifier: str, name: str, data: bytes)
     private_folder(path.parent)
     await asyncio.to_thread(write_private, path, data)
     return str(path)
+
+
+def prune_received(home: Path, *, before: float, kept: Collection[str]) -> None:
+    """Remove files that channels received before a time, and mail threads that ended before it, except those `kept`."""
+    for path in (*home.glob("channels/*/media/*"), *home.glob("channels/*/threads/*")):
+        with suppress(OSError):
+            if str(path) not in kept and path.stat().st_mtime < before:
+                path.unlink()
 
 
 def with_files(message: InboundMessage, paths: Sequence[str], notes: Sequence[str]) -> InboundMessage:
