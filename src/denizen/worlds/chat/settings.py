@@ -47,6 +47,8 @@ class TranscriptionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     """The endpoint's model."""
     api_key: str = ""
     """The key, best as a reference: `"${OPENAI_API_KEY}"`; empty: none is sent."""
+    usd_per_minute: float = 0.0
+    """The price of a minute, in US dollars; it counts against budgets and spending limits."""
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ class Endpoint:
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
-        self.status = 200
+        self.status, self.seconds = 200, 0
         self.answers = asyncio.Event()
         self.answers.set()
         self.came = asyncio.Event()
@@ -35,7 +35,8 @@ class Endpoint:
         self.requests.append(given | {"key": request.headers.get("Authorization")})
         self.came.set()
         await self.answers.wait()
-        return web.json_response({"text": " Buy plums. "}, status=self.status)
+        usage = {"usage": {"type": "duration", "seconds": self.seconds}} if self.seconds else {}
+        return web.json_response({"text": " Buy plums. ", **usage}, status=self.status)
 
 
 @pytest.fixture
@@ -80,6 +81,16 @@ async def test_voice_message_is_transcribed_once(serve: Serve, endpoint: Endpoin
         assert await scene.contents(1, "ann", "memory") == ["done"]
         assert "[voice message] Buy plums." in said(scene.model)
     assert len(endpoint.requests) == 1
+
+
+async def test_transcription_counts_against_the_senders_limit(serve: Serve, endpoint: Endpoint, recording: str) -> None:
+    channel, endpoint.seconds = with_files(), 90
+    priced = {**endpoint.settings, "usd_per_minute": 0.01}
+    async with serve("done", channels=[channel], transcription=priced, sender_day_usd=0.014) as scene:
+        speak(channel, recording)
+        [reply] = await scene.contents(1, "ann", "memory")
+        assert "is spent: $0.0150 of $0.014" in reply
+        assert not scene.model.requests
 
 
 async def test_sender_is_notified_without_an_endpoint(serve: Serve, recording: str) -> None:

@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 
 from denizen.config import Config
-from denizen.ports import ChannelSettings, InboundMessage, OutboundMessage
+from denizen.ports import Budget, ChannelSettings, InboundMessage, OutboundMessage
 from denizen.worlds.chat.delivery.outbox import Outbox
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions, has_transcript, with_transcript
@@ -23,8 +23,13 @@ _FAILED = "Your voice message couldn't be transcribed: I have its file, but not 
 _log = logging.getLogger(__name__)
 
 
+class _Usage(msgspec.Struct, frozen=True):
+    seconds: float = 0.0
+
+
 class _Transcript(msgspec.Struct, frozen=True):
     text: str
+    usage: _Usage = _Usage()
 
 
 class Transcription:
@@ -38,10 +43,10 @@ class Transcription:
         self._settings = config.section("gateway", GatewaySettings).transcription
         self._outbox = outbox
 
-    async def transcribed(self, message: InboundMessage) -> InboundMessage:
+    async def transcribed(self, message: InboundMessage, budget: Budget) -> InboundMessage:
         """The message with the text of its voice messages, which the ledger keeps for the next attempt.
 
-        Its sender is notified if there is no endpoint, or it fails. Raises LedgerError.
+        The budget is charged. The sender is notified if there is no endpoint, or it fails. Raises LedgerError.
         """
         channel = self._channels.get(message.channel)
         recordings = [Path(each) for each in message.media if _is_audio(each)]
@@ -52,17 +57,20 @@ class Transcription:
             return message
         try:
             async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(TIMEOUT_S)) as http:
-                texts = [await self._text(http, path) for path in recordings]
+                transcripts = [await self._transcript(http, path) for path in recordings]
         except (aiohttp.ClientError, msgspec.MsgspecError, OSError, ValueError) as error:  # a timeout is an OSError
             why = str(error) or type(error).__name__  # its repr has the key
             _log.error("A voice message of %s wasn't transcribed: %s", message.channel, why)
             await self._notify(message, _FAILED)
             return message
-        message = with_transcript(message, texts)
+        message = with_transcript(message, [each.text.strip() for each in transcripts])
         await self._outbox.database.run(partial(ledger.replace_message, message=message), message.session_key)
+        cost = sum(each.usage.seconds for each in transcripts) / 60 * self._settings.usd_per_minute
+        if cost:
+            await budget.charge(message.session_key, cost, self._settings.model)
         return message
 
-    async def _text(self, http: aiohttp.ClientSession, path: Path) -> str:
+    async def _transcript(self, http: aiohttp.ClientSession, path: Path) -> _Transcript:
         key = self._settings.api_key
         form = aiohttp.FormData({"model": self._settings.model})
         form.add_field("file", await asyncio.to_thread(path.read_bytes), filename=path.name)
@@ -72,7 +80,7 @@ class Transcription:
             headers={"Authorization": f"Bearer {key}"} if key else {},
             raise_for_status=True,
         ) as response:
-            return msgspec.json.decode(await response.read(), type=_Transcript).text.strip()
+            return msgspec.json.decode(await response.read(), type=_Transcript)
 
     async def _notify(self, message: InboundMessage, text: str) -> None:
         if ReplyOptions.of(message).send_response:

@@ -125,8 +125,10 @@ class TurnRunner:
 
     async def _run_agent(self, turn: QueuedTurn, session: Session) -> RunResult:
         """Have the agent answer the message. Raises ToolRefused for a server's prompt that isn't available."""
-        message, tools = await self._transcription.transcribed(turn.message), caller.offered(turn.message)
-        record = self._caps.with_caps(caller.with_tools(commands.record_for(self._agent, session), tools), message)
+        tools = caller.offered(turn.message)
+        record = caller.with_tools(commands.record_for(self._agent, session), tools)
+        record = self._caps.with_caps(record, turn.message)
+        message = await self._transcription.transcribed(turn.message, record.budget)
         stream = self._listeners.has_listener(message)
         host = _TurnHost(turn, self._emit, stream=stream)
         if tools and turn.attempt > 1:
