@@ -338,6 +338,15 @@ async def test_connection_that_ends_before_the_confirmation_leaves_it_unknown(tm
     assert (sent.state, again.state) == ("unknown", "unknown")
 
 
+async def test_message_to_the_operators_of_a_room_is_of_a_group(tmp_path: Path) -> None:
+    lines = [f":bnc 005 {NICK} CHANTYPES=#& STATUSMSG=&@+ :are supported"]
+    lines += [f":ann!a@b PRIVMSG {target} :{NICK}: Hello" for target in ("@#club", "&club", "@&club", NICK)]
+    async with bouncer(*lines) as server, receiving(connected(server, tmp_path)) as inbox:
+        heard = [await inbox.messages.get() for _ in range(4)]
+    assert [each.chat for each in heard if each.is_group] == ["@#club", "&club", "@&club"]
+    assert [each.chat for each in heard if not each.is_group] == ["ann"]
+
+
 async def test_playback_says_when_it_was_written(tmp_path: Path) -> None:
     async with bouncer(LINE, f":{NICK}!a@b PRIVMSG ann :Hello") as server:
         channel = connected(server, tmp_path)

@@ -75,7 +75,7 @@ class _Connection:
         self, settings: IrcSettings, clock: Clock, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.nick = settings.nick
-        self.room_signs = "#&"
+        self.room_signs, self.member_signs = "#&", "@+"
         self.capabilities = frozenset[str]()
         self._settings = settings
         self._clock = clock
@@ -186,6 +186,7 @@ class _Connection:
             case 5:
                 values = dict(item.partition("=")[::2] for item in line.params[1:-1])
                 self.room_signs = values.get("CHANTYPES", self.room_signs)
+                self.member_signs = values.get("STATUSMSG", self.member_signs)
             case int(number) if number >= 400 and len(line.params) > 2:
                 self._errors.append((line.params[1].lower(), f"{number} {line.params[-1]}"))
 
@@ -207,6 +208,13 @@ class _Connection:
     @property
     def is_open(self) -> bool:
         return not self._writer.is_closing()
+
+    def is_room(self, target: str) -> bool:
+        """Whether it is a room, or some of its members: `@#room` reaches the operators."""
+        return any(name.startswith(tuple(self.room_signs)) for name in (target, self.without_member_sign(target)))
+
+    def without_member_sign(self, target: str) -> str:
+        return target[1:] if target[0] in self.member_signs else target
 
     async def account_of(self, source: str) -> str:
         """Look up a sender's services account; empty if there is none, or if somebody else now uses the nick."""
@@ -243,7 +251,8 @@ class _Connection:
             return Sent("unknown", f"The server didn't confirm it. {lost}")
         finally:
             del self._pongs[token]
-        refusals = [words for about, words in self._errors if about == target.lower()]
+        names = {target.lower(), self.without_member_sign(target).lower()}
+        refusals = [words for about, words in self._errors if about in names]
         if not refusals:
             return Sent()
         return Sent("failed", f"The server refuses {len(refusals)} of {written} lines: {refusals[0]}")
@@ -302,7 +311,7 @@ class IrcChannel:
         if text.startswith("\x01") and not is_action:
             return  # CTCP queries such as VERSION
         text = printable(_COLOUR.sub("", text.removeprefix("\x01ACTION "))).strip()
-        is_group = target[0] in connection.room_signs
+        is_group = connection.is_room(target)
         names = "|".join(map(re.escape, (connection.nick, self._settings.nick)))
         called = re.match(rf"(?:{names})[:,]\s*", text, re.IGNORECASE)
         mentioned = is_action and re.search(rf"\b(?:{names})\b", text, re.IGNORECASE)
