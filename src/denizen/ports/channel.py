@@ -103,8 +103,8 @@ class Channel(Protocol):
         """Send it whole or not at all; failures are data.
 
         With `edits` it replaces the preview with that native id; if the service refuses, it is sent as a new message.
-        If it `may_be_sent`, a channel that `reconciles` looks for its id first, and sends it only if it isn't there.
-        Others may repeat an edit, which does no harm, but never send again: they return `unknown`.
+        If it `may_be_sent`, a channel that `reconciles` looks for its id first, and sends it only if it certainly isn't
+        there. Others may repeat an edit, which does no harm, but never send again: they return `unknown`.
         """
 
 

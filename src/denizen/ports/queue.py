@@ -55,7 +55,7 @@ class OutboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Without `send` it is only kept for fetching. A question has `choices`; pressing a button arrives as a message with
     the choice's text from that person. `edits` is the native id of the preview that it replaces. `may_be_sent`: the
-    outcome of an earlier attempt is unknown.
+    outcome of an earlier attempt, not before `tried_at` (aware), is unknown.
     """
 
     channel: str
@@ -70,6 +70,7 @@ class OutboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     choices: tuple[AnswerChoice, ...] = ()
     edits: str = ""
     may_be_sent: bool = False
+    tried_at: datetime | None = None
 
 
 class ParkedTurn(Parked, frozen=True):

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class ScriptedChannel(MemoryChannel):
 
     async def send(self, message: OutboundMessage) -> Sent:
         self.asked.append(message.id + "?" * message.may_be_sent)
+        self.tried_at = message.tried_at
         if self._fates and (fate := self._fates.pop(0)) != "sent":
             if fate == "raises":
                 raise ConnectionError("the line is dead")
@@ -128,6 +130,15 @@ async def test_reconciling_channel_is_asked_again_about_an_unknown_outcome(datab
     async with sending(database, channel):
         assert [each.state for each in await settled(database, 2)] == ["sent", "sent"]
     assert channel.asked == ["1", "1?", "1?", "2"]
+
+
+async def test_channel_hears_when_a_message_that_may_be_sent_was_first_tried(database: Database) -> None:
+    clock, channel = FakeClock(), ScriptedChannel("later", "unknown", wait=3600)
+    began = clock.now()
+    await put(database, text("1"))
+    async with sending(database, channel, clock=clock):
+        await settled(database, 1)
+    assert channel.tried_at == began + timedelta(hours=1), "not of the attempt that surely failed"
 
 
 @pytest.mark.parametrize(("reconciles", "times"), [(True, 4), (False, 1)])

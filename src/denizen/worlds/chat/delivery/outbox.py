@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -153,6 +154,8 @@ class Outbox:
             await self._end(row._replace(state="failed", reason=f"No channel {message.channel!r} is connected."))
             return
         may_be_sent = row.state == "sending"
+        if not may_be_sent:
+            row = row._replace(waits_since=row.waits_since or self._now())
         if row.state == "pending" and not row.parts and channel.limits.live in {"edit", "stream"}:
             await self.settle_preview(message)
             row = await self.database.persist(partial(outbound.begin_sending, row=row))
@@ -169,7 +172,7 @@ class Outbox:
             if sent.state == "failed":
                 await self._end(row._replace(state="failed"))
                 return
-            row = row._replace(parts=number, native_id=sent.native_id or row.native_id, waits_since=0.0)
+            row = row._replace(parts=number, native_id=sent.native_id or row.native_id, waits_since=self._now())
             if number < len(parts):  # also marks the next part as begun, to save a write
                 row = await self._save(row)
         await self._end(row._replace(state="unknown" if row.reason else "sent"))
@@ -182,21 +185,26 @@ class Outbox:
         If the outcome is unknown, reconciling channels are asked again.
         """
         delays = iter(RECONCILE_DELAYS_S if channel.limits.reconciles else ())
+        since, tried_at = row.waits_since or self._now(), row.waits_since
         while True:
+            if may_be_sent:
+                at = datetime.fromtimestamp(tried_at, UTC) if tried_at else None
+                part = replace(part, may_be_sent=True, tried_at=at)
+            else:
+                tried_at = self._now()
             try:
-                sent = await channel.send(replace(part, may_be_sent=may_be_sent))
+                sent = await channel.send(part)
             except Exception as broken:  # noqa: BLE001 (the boundary to a channel: any error leaves the outcome unknown)
                 sent = Sent("unknown", f"{type(broken).__name__}: {broken}")
             self.sends[sent.state] += 1
-            now = self._clock.now().timestamp()
-            since = row.waits_since or now
+            now = self._now()
             await self.note_outcome(part.channel, part.chat, sent, now - since)
             if sent.state == "later":
                 if now - since >= self._keep_s:
                     text = f"A message to {part.channel}:{part.chat} waited too long and was dropped. {sent.reason}"
                     await self.alarm(part.channel, text)
                     return row, Sent("unknown" if may_be_sent else "failed", f"It waited too long. {sent.reason}")
-                row = await self._save(row._replace(state="sending" if may_be_sent else "pending", waits_since=since))
+                row = await self._save(row._replace(state="sending" if may_be_sent else "pending"))
                 await self._clock.sleep(max(min(sent.retry_after, since + self._keep_s - now), MIN_RETRY_DELAY_S))
                 row = await self._save(row._replace(state="sending"))
             elif sent.state == "unknown" and (delay := next(delays, None)):
@@ -204,6 +212,9 @@ class Outbox:
                 await self._clock.sleep(delay)
             else:
                 return row, sent
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
 
     async def _end(self, row: OutboxRow) -> None:
         await self._save(row)

@@ -38,7 +38,7 @@ class OutboxRow(NamedTuple):
     """A row of the outbox.
 
     `parts` of the message were sent, the last one as `native_id`. `reason` says why it failed, or why a part may not
-    have been sent. `waits_since` is when its channel first wanted it later (seconds since the epoch; 0: never).
+    have been sent. `waits_since` is when its channel first got the current part (seconds since the epoch; 0: never).
     """
 
     seq: int

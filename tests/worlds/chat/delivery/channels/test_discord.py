@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ from denizen.ports import (
 )
 from denizen.testing import FakeClock, FarEnd
 from denizen.testing.conformance_channel import Inbox
-from denizen.worlds.chat.delivery.channels.discord import KIND, check
+from denizen.worlds.chat.delivery.channels.discord import KIND, MAX_SEARCHED_MESSAGES, check
 
 CHATS = {"home": HOME, "work": WORK, "thread": THREAD}
 PATIENCE_S = 60.0
@@ -172,8 +173,8 @@ async def test_messages_of_an_absence_arrive_also_in_channels_that_it_never_read
 
 
 async def test_history_from_before_the_first_connection_is_not_received(server: DiscordServer, tmp_path: Path) -> None:
-    home = ChannelHome("discord", tmp_path / "discord", FakeClock(server.after_all))
     await server.post(GROUP, ANN, "Between us")
+    home = ChannelHome("discord", tmp_path / "discord", FakeClock(server.after_all))
     async with listening(connected(server.settings, home), server) as messages:
         await server.post(HOME, ANN, "Hello")
         assert (await messages.get()).content == "Hello"
@@ -204,6 +205,19 @@ async def test_message_that_was_sent_long_ago_is_found_in_the_history(server: Di
         server.nonces.clear()
         assert await channel.send(replace(reply, may_be_sent=True)) == sent
     assert len(server.messages[HOME]) == 2
+
+
+async def test_message_that_later_ones_may_hide_stays_unknown(server: DiscordServer, channel: Channel) -> None:
+    async with listening(channel, server) as messages:
+        await server.post(HOME, ANN, "Hello")
+        hello = await messages.get()
+        later = [server.messages[HOME][0] | {"id": str(server.new_id())} for _ in range(MAX_SEARCHED_MESSAGES)]
+        server.messages[HOME] += later
+        reply = OutboundMessage("discord", hello.chat, "Good day.", in_reply_to=hello.id, may_be_sent=True)
+        assert (await channel.send(reply)).state == "unknown"
+        tried_at = server.after_all + timedelta(minutes=1)
+        assert (await channel.send(replace(reply, in_reply_to="", tried_at=tried_at))).state == "sent"
+    assert len(server.messages[HOME]) == 2 + MAX_SEARCHED_MESSAGES
 
 
 async def test_pressed_button_is_confirmed_after_it_was_accepted(server: DiscordServer, channel: Channel) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -343,6 +344,16 @@ async def test_name_pill_and_answer_address_it_in_a_group(far_end: MatrixEnd, ho
     assert hello.is_addressed
     assert [each.is_addressed for each in others] == [True, True, False]
     assert others[1].content == "Thanks"
+
+
+async def test_message_that_was_tried_long_ago_stays_unknown(far_end: MatrixEnd, home: ChannelHome) -> None:
+    async with listening(channel := MatrixChannel(far_end.settings, home)) as messages:
+        await far_end.write("Hello")
+        lost = replace(reply(await messages.get(), "Good day."), may_be_sent=True)
+        now = home.clock.now()
+        assert (await channel.send(replace(lost, tried_at=now - timedelta(hours=13)))).state == "unknown"
+        assert not await far_end.arrived()
+        assert (await channel.send(replace(lost, tried_at=now - timedelta(hours=1)))).state == "sent"
 
 
 async def test_malformed_message_is_no_obstacle(far_end: MatrixEnd, home: ChannelHome) -> None:

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -193,6 +194,17 @@ class TestSlack(KilledChannelConformance):
         assert (await channel.send(reply)).state == "unknown"
         far_end.messages.append({**far_end.messages[0], "metadata": {}, "files": [{"id": "F1", "mode": "tombstone"}]})
         assert (await channel.send(replace(reply, may_be_sent=True))).state == "sent"
+
+    async def test_history_that_is_too_long_leaves_it_unknown_unless_its_time_is_known(
+        self, channel: SlackChannel, far_end: SlackServer
+    ) -> None:
+        for number in range(11):
+            await channel.send(text(str(number)))
+        lost = replace(text("Hello"), may_be_sent=True)
+        assert (await channel.send(lost)).state == "unknown"
+        tried_at = datetime.now(UTC) + timedelta(minutes=1)
+        assert (await channel.send(replace(lost, tried_at=tried_at))).state == "sent"
+        assert [*await far_end.arrived()] == [*map(str, range(11)), "Hello"]
 
     async def test_question_mentions_nobody_in_its_notification(
         self, channel: SlackChannel, far_end: SlackServer

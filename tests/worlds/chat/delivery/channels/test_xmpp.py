@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -219,6 +220,14 @@ async def test_reply_to_a_room_is_found_in_its_archive(channel: XmppChannel, hom
         assert (await channel.send(replace(message, may_be_sent=True))).state == "sent"
         await home.sync()
         assert [*home.read[ROOM].values()] == ["Good day."]
+
+
+async def test_chat_without_archived_messages_leaves_it_unknown(channel: XmppChannel, work: Person) -> None:
+    async with talking(channel, work):
+        assert (await channel.send(replace(to("home@localhost"), may_be_sent=True))).state == "unknown"
+        later = datetime.now(UTC) + timedelta(minutes=1)
+        written = replace(to("work@localhost"), may_be_sent=True, tried_at=later)
+        assert (await channel.send(written)).state == "sent"
 
 
 async def test_room_may_be_written_with_capitals(

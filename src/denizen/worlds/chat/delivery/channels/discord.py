@@ -35,6 +35,7 @@ from denizen.worlds.chat.delivery.channels.outgoing import (
     CONNECT_RETRY_S,
     REFUSED_RETRY_S,
     delivery_key,
+    earliest_arrival,
     send_refusal,
 )
 from denizen.worlds.chat.delivery.channels.state_files import read_state, write_state
@@ -47,6 +48,8 @@ SEND_TIMEOUT_S = 90.0
 MAX_LIBRARY_WAIT_S = 30.0
 """The library waits out shorter flood limits. It doesn't accept a lower value."""
 MAX_BUTTON_CHARS = 100
+MAX_SEARCHED_MESSAGES = 1000
+"""How many of a chat's latest messages are searched for one that may be sent."""
 _PORTAL = "https://discord.com/developers/applications"
 _Connector = Callable[[], "aiohttp.BaseConnector | None"]
 
@@ -280,6 +283,12 @@ class DiscordChannel:
             return Sent("later", "the bot isn't connected", retry_after=CONNECT_RETRY_S)
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
+                if message.may_be_sent and not message.edits:
+                    found = await _find_sent(self._client, message)
+                    if found is None:
+                        return Sent("unknown", "the chat's history doesn't say whether it was sent")
+                    if found:
+                        return Sent(native_id=found)
                 return Sent(native_id=await self._deliver(self._client, message))
         except discord.RateLimited as error:
             return Sent("later", "Discord's flood limit", retry_after=error.retry_after)
@@ -301,9 +310,6 @@ class DiscordChannel:
         import discord
 
         chat = client.get_partial_messageable(int(message.chat))
-        nonce = delivery_key(message)[:24]
-        if message.may_be_sent and not message.edits and (found := await _find_sent(client, chat, message, nonce)):
-            return found
         view = None
         if message.choices and all(len(each.text) <= MAX_BUTTON_CHARS for each in message.choices):
             view = discord.ui.View(timeout=None)
@@ -316,7 +322,7 @@ class DiscordChannel:
             await draft.edit(content=message.content, attachments=files, view=view)
             return message.edits
         buttons = view or discord.utils.MISSING
-        sent = await chat.send(message.content or None, files=files, view=buttons, nonce=nonce)
+        sent = await chat.send(message.content or None, files=files, view=buttons, nonce=_nonce(message))
         return str(sent.id)
 
     async def show(self, chat: str, draft: str, text: str) -> str:
@@ -331,19 +337,26 @@ class DiscordChannel:
             raise RateLimited(f"Discord takes no previews for {error.retry_after:.0f} s.") from error
 
 
-async def _find_sent(
-    client: "discord.Client", chat: "discord.PartialMessageable", message: OutboundMessage, nonce: str
-) -> str:
-    """The id of this message if it is already among the 100 after the message that it answers; otherwise empty."""
+def _nonce(message: OutboundMessage) -> str:
+    return delivery_key(message)[:24]
+
+
+async def _find_sent(client: "discord.Client", message: OutboundMessage) -> str | None:
+    """The id of this message if its chat has it; empty if not; None if the bot can't look back far enough to know."""
     import discord
 
-    answered = message.in_reply_to.partition(":")[0]
-    after = discord.Object(answered) if answered.isdigit() else None
-    async for each in chat.history(limit=100, after=after):
-        is_same = str(each.nonce) == nonce if each.nonce else each.content == message.content
-        if client.user and each.author.id == client.user.id and is_same:
-            return str(each.id)
-    return ""
+    answered, seen = message.in_reply_to.partition(":")[0], 0
+    after = discord.Object(answered) if answered.isdigit() else earliest_arrival(message)
+    chat = client.get_partial_messageable(int(message.chat))
+    try:
+        async for each in chat.history(limit=MAX_SEARCHED_MESSAGES, after=after, oldest_first=False):
+            is_same = str(each.nonce) == _nonce(message) if each.nonce else each.content == message.content
+            if client.user and each.author.id == client.user.id and is_same:
+                return str(each.id)
+            seen += 1
+    except discord.Forbidden:
+        return None
+    return "" if seen < MAX_SEARCHED_MESSAGES else None
 
 
 def _new_client(connector: _Connector) -> "discord.Client":

@@ -72,6 +72,8 @@ _FILTER = {
         "timeline": {"lazy_load_members": True, "limit": 50},
     },
 }
+_TRANSACTION_LIFETIME = timedelta(hours=12)
+"""How long home servers surely remember transaction ids."""
 _EPOCH, _MAX_MS = datetime.fromtimestamp(0, UTC), 10**14
 """The latest time, in the year 5138: the sender's server writes what it likes."""
 _log = logging.getLogger(__name__)
@@ -242,6 +244,9 @@ class MatrixChannel:
 
         if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
+        age = self._home.clock.now() - message.tried_at if message.tried_at else timedelta()
+        if message.may_be_sent and not message.edits and age > _TRANSACTION_LIFETIME:
+            return Sent("unknown", "home servers forget after a day whether it was sent")
         key = delivery_key(message)
         not_now = Sent("later", "the home server can't be reached", retry_after=CONNECT_RETRY_S)
         otherwise = not_now

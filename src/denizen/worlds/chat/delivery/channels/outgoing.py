@@ -1,6 +1,7 @@
 """Checks before sending a message, and the key that identifies it at the service."""
 
 import hashlib
+from datetime import datetime, timedelta
 
 from denizen.ports import ChannelLimits, OutboundMessage
 from denizen.worlds.chat.delivery.channels.media import media_refusal
@@ -9,6 +10,7 @@ CONNECT_RETRY_S = 5.0
 """The delay before an unreachable service is tried again."""
 REFUSED_RETRY_S = 60.0
 """The delay before a service that refuses the account is tried again."""
+_CLOCK_TOLERANCE = timedelta(seconds=30)
 
 
 def send_refusal(message: OutboundMessage, limits: ChannelLimits) -> str:
@@ -16,6 +18,11 @@ def send_refusal(message: OutboundMessage, limits: ChannelLimits) -> str:
     if limits.length and limits.measure(message.content) > limits.length:
         return f"The text is longer than {limits.length:,} ({limits.unit})."
     return media_refusal(message, limits)
+
+
+def earliest_arrival(message: OutboundMessage) -> datetime | None:
+    """The earliest time, by the service's clock, at which a message that may be sent was; None if that isn't known."""
+    return message.tried_at - _CLOCK_TOLERANCE if message.tried_at else None
 
 
 def delivery_key(message: OutboundMessage) -> str:

@@ -32,6 +32,7 @@ from denizen.worlds.chat.delivery.channels.outgoing import (
     CONNECT_RETRY_S,
     REFUSED_RETRY_S,
     delivery_key,
+    earliest_arrival,
     send_refusal,
 )
 
@@ -236,7 +237,10 @@ class SlackChannel:
 
     async def _deliver(self, message: OutboundMessage) -> Sent:
         key = delivery_key(message)
-        at, has_files = await self._find(message, key) if message.may_be_sent else ("", False)
+        found = await _none_if_refused(self._find(message, key)) if message.may_be_sent else ("", False)
+        if found is None:
+            return Sent("unknown", "Slack's history doesn't say whether it was sent.")
+        at, has_files = found
         if message.content and not at:
             at = await self._put_text(message, key)
         if not message.media or has_files:
@@ -246,11 +250,12 @@ class SlackChannel:
             await self._home.clock.sleep(files.retry_after)
         return msgspec.structs.replace(files, native_id=at)
 
-    async def _find(self, message: OutboundMessage, key: str) -> tuple[str, bool]:
-        """The native id of the text if Slack has it, and whether Slack has the files."""
+    async def _find(self, message: OutboundMessage, key: str) -> tuple[str, bool] | None:
+        """The native id of the text if Slack has it, and whether Slack has the files; None if that remains unknown."""
         room, _, thread = message.chat.partition("/")
         asked = _TIMESTAMP.search(message.in_reply_to) if message.in_reply_to.startswith(room) else None
-        look = {"channel": room, "oldest": asked[1] if asked else None, "limit": 200, "include_all_metadata": True}
+        oldest = asked[1] if asked else f"{since.timestamp():.6f}" if (since := earliest_arrival(message)) else None
+        look = {"channel": room, "oldest": oldest, "limit": 200, "include_all_metadata": True}
         replies, history = self._web.conversations_replies, self._web.conversations_history
         at, has_files, pages = "", False, 0
         async for page in await (replies(ts=thread, **look) if thread else history(**look)):
@@ -261,7 +266,10 @@ class SlackChannel:
                     file.get("name", "").startswith(key[:8])  # a deleted one has none
                     for file in each.get("files", ())
                 )
-            if (pages := pages + 1) == _MAX_PAGES:
+            is_found = (at or not message.content) and (has_files or not message.media)
+            if (pages := pages + 1) == _MAX_PAGES and page.get("has_more") and not is_found:
+                return None
+            if pages == _MAX_PAGES:
                 break
         return at, has_files
 

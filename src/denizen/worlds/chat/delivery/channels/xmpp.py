@@ -19,7 +19,7 @@ from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimit
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.text.printable import printable
-from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, send_refusal
+from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, earliest_arrival, send_refusal
 
 MAX_CHARS = 10_000
 """XMPP has no limit; servers reject stanzas of more than about 100 kB."""
@@ -27,8 +27,8 @@ CONFIRM_TIMEOUT_S = 60.0
 KEEPALIVE_S = 120.0
 JOIN_TIMEOUT_S = 30
 LEAVE_TIMEOUT_S = 3.0
-ARCHIVE_PAGE_MESSAGES = 100
-"""Messages per archive page; an uncertain message is looked for in a chat's last page."""
+ARCHIVE_PAGE_MESSAGES, MAX_ARCHIVE_PAGES = 100, 10
+"""Messages per archive page, and how many of a chat's last pages are searched for one that may be sent."""
 _PLUGINS = ("xep_0030", "xep_0045", "xep_0198", "xep_0199", "xep_0203", "xep_0308", "xep_0313", "xep_0359")
 _log = logging.getLogger(__name__)
 
@@ -217,11 +217,14 @@ class XmppChannel:
             )
         if message.may_be_sent and not message.edits:
             try:
-                if await self._is_archived(message):
-                    return Sent(native_id=message.id)
+                is_archived = await self._is_archived(message)
             except XMPPError as error:
                 self._has_archive = error.condition not in {"service-unavailable", "feature-not-implemented"}
                 return Sent("unknown", f"The archive doesn't say whether it was sent: {error.condition}.")
+            if is_archived is None:
+                return Sent("unknown", "The archive doesn't say whether it was sent.")
+            if is_archived:
+                return Sent(native_id=message.id)
         stanza = self._stanza(message.chat, message.content, message.id, message.edits)
         self._acks[message.id] = asyncio.get_running_loop().create_future()
         try:
@@ -268,16 +271,30 @@ class XmppChannel:
         if stanza["id"] in self._acks:
             self._errors[stanza["id"]] = stanza["error"]["text"] or stanza["error"]["condition"]
 
-    async def _is_archived(self, message: OutboundMessage) -> bool:
-        """Whether the archive has the message among the chat's last ones. Raises XMPPError."""
-        for result in await self._archive(message.chat):
-            stanza = result["mam_result"]["forwarded"]["stanza"]
-            if message.id in {stanza["origin_id"]["id"], stanza["id"]}:
-                return True
-        return False
+    async def _is_archived(self, message: OutboundMessage) -> bool | None:
+        """Whether the archive has the message; None if it doesn't reach back far enough to know. Raises XMPPError.
 
-    async def _archive(self, chat: str = "", after: str = "") -> list[Any]:
-        """A page of archived messages: the last ones in `chat`, or those `after` an id in all chats. Raises XMPPError.
+        It may be empty because the server doesn't archive this chat.
+        """
+        earliest, before, has_messages = earliest_arrival(message), "", False
+        for _ in range(MAX_ARCHIVE_PAGES):
+            page = await self._archive(message.chat, before=before)
+            for result in reversed(page):
+                before, forwarded = result["mam_result"]["id"], result["mam_result"]["forwarded"]
+                stanza, has_messages = forwarded["stanza"], True
+                if message.id in {stanza["origin_id"]["id"], stanza["id"]}:
+                    return True
+                is_answered = message.in_reply_to and message.in_reply_to.endswith(f":{stanza['id'] or before}")
+                if is_answered or (earliest and forwarded["delay"]["stamp"] < earliest):
+                    return False
+            if len(page) < ARCHIVE_PAGE_MESSAGES:
+                return False if has_messages else None
+        return None
+
+    async def _archive(self, chat: str = "", after: str = "", before: str = "") -> list[Any]:
+        """A page of archived messages: the last ones in `chat` (`before` an id), or those `after` an id in all chats.
+
+        Raises XMPPError.
 
         slixmpp's own iterator treats errors as the end of the archive.
         """
@@ -295,7 +312,7 @@ class XmppChannel:
         if after:
             query["rsm"]["after"] = after
         else:
-            query["rsm"]["before"] = True
+            query["rsm"]["before"] = before or True
         results = Collector(identifier, StanzaPath(f"message/mam_result@queryid={identifier}"))
         self._client.register_handler(results)
         try:

@@ -7,10 +7,10 @@ The payloads are those of Discord's documentation, https://docs.discord.com/deve
 import asyncio
 import datetime as dt
 import ipaddress
-import itertools
 import json
 import socket
 import ssl
+import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ class DiscordServer:
         self.opened: list[str] = []
         self.connected = asyncio.Event()
         self._acknowledged = asyncio.Event()
-        self._ids = itertools.count()
+        self._last_ms = 1_780_000_000_000
         self._events: list[dict[str, Any]] = []
         self._sockets: dict[web.WebSocketResponse, Any] = {}
         self._transports: set[Any] = set()
@@ -157,12 +157,13 @@ class DiscordServer:
 
     @property
     def after_all(self) -> dt.datetime:
-        """The time of the newest message there may be so far, and a little more."""
-        return dt.datetime.fromtimestamp(1_780_000_000, dt.UTC) + dt.timedelta(seconds=0.5)
+        """The time of the newest message so far, and a little more."""
+        return dt.datetime.fromtimestamp(self._last_ms / 1000 + 0.5, dt.UTC)
 
     def new_id(self) -> int:
-        """A snowflake, a second after the one before."""
-        return (1_780_000_000_000 + next(self._ids) * 1000 - EPOCH_MS) << 22
+        """A snowflake of now, but at least a second after the one before."""
+        self._last_ms = max(self._last_ms + 1000, int(time.time() * 1000))
+        return (self._last_ms - EPOCH_MS) << 22
 
     async def post(self, chat: int, author: int, content: str, **more: Any) -> dict[str, Any]:
         """Write a message, and dispatch it."""
@@ -271,7 +272,9 @@ class DiscordServer:
 
     async def _history(self, request: web.Request) -> web.Response:
         after, limit = int(request.query.get("after", 0)), int(request.query["limit"])
-        found = [each for each in self.messages[int(request.match_info["chat"])] if int(each["id"]) > after]
+        before = int(request.query.get("before", 2**63))
+        chat = self.messages[int(request.match_info["chat"])]
+        found = [each for each in chat if after < int(each["id"]) < before]
         return _json((found[:limit] if after else found[-limit:])[::-1])
 
     async def _create(self, request: web.Request) -> web.Response:

@@ -7,6 +7,7 @@ a pressed button, and "chat.postMessage" … "files.completeUploadExternal" the 
 import asyncio
 import itertools
 import json
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -137,7 +138,7 @@ class SlackServer(FarEnd):
         ]
 
     def _new_ts(self) -> str:
-        return f"1700.{next(self._ids):06}"
+        return f"{int(time.time())}.{next(self._ids):06}"
 
     async def _tell(self, event: dict[str, Any], **retry: Any) -> None:
         event = {name: value for name, value in event.items() if value is not None}
@@ -318,7 +319,7 @@ class SlackServer(FarEnd):
         raise Refusal("message_not_in_streaming_state")
 
     def _history(self, form: dict[str, Any]) -> dict[str, Any]:
-        """One message a page, newest first."""
+        """Two messages a page, newest first."""
         thread = form.get("ts", "")
         found = [
             message
@@ -326,9 +327,10 @@ class SlackServer(FarEnd):
             if message["channel"] == form["channel"] and message.get("thread_ts", "") == thread
             if message["ts"] > form.get("oldest", "")
         ]
-        page = int(form.get("cursor") or 0)
-        more = str(page + 1) if page + 1 < len(found) else ""
-        return {"messages": found[page : page + 1], "response_metadata": {"next_cursor": more}}
+        begin = int(form.get("cursor") or 0)
+        end = begin + 2
+        more = str(end) if end < len(found) else ""
+        return {"messages": found[begin:end], "has_more": bool(more), "response_metadata": {"next_cursor": more}}
 
     async def _upload(self, request: web.Request) -> web.Response:
         self._files[request.match_info["number"]] = await request.read()
