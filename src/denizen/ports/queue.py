@@ -19,8 +19,9 @@ class InboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `id` is the same whenever the channel delivers the message again, and unique within the channel. `media` are paths
     or URLs of attachments; `metadata` is further data from the channel, as JSON. `thread` is the id of the thread in a
-    room; a thread is a separate chat, so `chat` names both. In a group, a message may be `addressed` to the agent or to
-    others. `edit_of` is the id of the message that this one corrects, and `sent_at` (aware) when it was written.
+    room; a thread is a separate chat, so `chat` names both (`ROOM/THREAD`), unless `room` names the room. In a group, a
+    message may be `addressed` to the agent or to others. `edit_of` is the id of the message that this one corrects, and
+    `sent_at` (aware) when it was written.
 
     The service vouches for `nothing` if anybody can take the sender's name; for the `sender`; or also for the `chat`:
     that a direct one is the sender's.
@@ -40,6 +41,7 @@ class InboundMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     is_bot: bool = False
     edit_of: str = ""
     sent_at: datetime | None = None
+    room: str = ""
     vouched_for: Literal["nothing", "sender", "chat"] = "chat"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from tests.engine.scene import call, say
 from tests.worlds.chat.conftest import Scene, Serve
 from tests.worlds.chat.turns.test_sender_access import ANN, NOBODY, accepted, written
@@ -56,13 +57,14 @@ async def test_channels_of_a_person_count_together_and_owners_have_no_cap(serve:
         assert await scene.contents(2, "boss", "irc") == ["plums", "plums"]
 
 
-async def test_group_has_a_cap_over_all_members_and_threads(serve: Serve) -> None:
+@pytest.mark.parametrize(("thread", "names"), [("den/t1", {"thread": "t1"}), ("77", {"thread": "77", "room": "den"})])
+async def test_group_has_a_cap_over_all_members_and_threads(serve: Serve, thread: str, names: dict[str, str]) -> None:
     allow = ChannelSettings(allow=["ann", "ben"])
     dear = say("plums", cost_usd=0.6)
     async with serve(dear, dear, channels=[MemoryChannel()], allow=allow, group_day_usd=0.5) as scene:
         await accepted(scene, written("1", "ann", is_group=True))
         await scene.contents(1, "den", "memory")
-        await accepted(scene, written("2", "ben", is_group=True, chat="den/t1", thread="t1"))
-        assert "budget of this group" in (await scene.contents(1, "den/t1", "memory"))[0]
+        await accepted(scene, written("2", "ben", is_group=True, chat=thread, **names))
+        assert "budget of this group" in (await scene.contents(1, thread, "memory"))[0]
         await accepted(scene, written("3", "ben"))
         assert await scene.contents(1, "ben", "memory") == ["plums"], "the cap is the group's"

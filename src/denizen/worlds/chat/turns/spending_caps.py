@@ -79,7 +79,7 @@ class SpendingCaps:
         if (limit := self._settings.sender_day_usd) is not None:
             caps.append(SpendingCap(f"{day} sender {sender}", limit, "this sender", "gateway.sender_day_usd"))
         if message.is_group and (limit := self._settings.group_day_usd) is not None:
-            room = message.chat.removesuffix(f"/{message.thread}") if message.thread else message.chat
+            room = message.room or (message.chat.removesuffix(f"/{message.thread}") if message.thread else message.chat)
             name = f"{day} group {message.channel}:{room}"
             caps.append(SpendingCap(name, limit, "this group", "gateway.group_day_usd"))
         return caps

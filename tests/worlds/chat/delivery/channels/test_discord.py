@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance, home_of
@@ -33,7 +34,7 @@ from denizen.ports import (
 )
 from denizen.testing import FakeClock, FarEnd
 from denizen.testing.conformance_channel import Inbox
-from denizen.worlds.chat.delivery.channels.discord import KIND, MAX_SEARCHED_MESSAGES, check
+from denizen.worlds.chat.delivery.channels.discord import KIND, MAX_SEARCHED_MESSAGES, MAX_STRANGERS, check
 
 CHATS = {"home": HOME, "work": WORK, "thread": THREAD}
 PATIENCE_S = 60.0
@@ -281,6 +282,41 @@ async def test_preview_of_a_link_is_no_edit(server: DiscordServer, channel: Chan
         await server.dispatch("MESSAGE_UPDATE", message | {"embeds": [{"type": "link"}]})
         await server.post(HOME, ANN, "After that")
         assert (await messages.get()).content == "After that"
+
+
+async def test_thread_names_its_channel(server: DiscordServer, channel: Channel) -> None:
+    async with listening(channel, server) as messages:
+        await server.post(THREAD, ANN, "Hello")
+        await server.post(GROUP, ANN, "Hello")
+        rooms = {each.chat: each.room for each in (await messages.get(), await messages.get())}
+    assert rooms == {str(THREAD): str(GROUP), str(GROUP): ""}
+
+
+async def test_only_the_newest_chats_with_strangers_are_remembered(server: DiscordServer, tmp_path: Path) -> None:
+    channel, inbox = connected(server.settings, home_of(tmp_path, "discord")), Inbox()
+    strangers = range(5000, 5000 + MAX_STRANGERS + 5)
+    server.messages |= {chat: [] for chat in (*strangers, 9999)}
+
+    async def accept(message: InboundMessage, fetch: Fetch | None = None) -> bool:
+        await inbox.accept(message)
+        return message.chat == str(HOME)
+
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+        task = group.create_task(channel.receive(accept))
+        await server.connected.wait()
+        for chat in (HOME, *strangers, 9999):
+            await server.post(chat, ANN, "Hello")
+        while (await inbox.messages.get()).chat != "9999":
+            pass
+        task.cancel()
+    progress = msgspec.json.decode((tmp_path / "channel" / "read.json").read_bytes())
+    kept = {int(chat) for chat in progress["chats"]}
+    assert kept == {HOME, 9999, *strangers[1 - MAX_STRANGERS :]}
+
+
+async def test_chat_that_is_not_a_number_is_a_failure(channel: Channel) -> None:
+    sent = await channel.send(OutboundMessage("discord", "#general", "Hello"))
+    assert (sent.state, "isn't the id of a Discord channel" in sent.reason) == ("failed", True)
 
 
 async def test_missing_intent_is_explained(server: DiscordServer, channel: Channel) -> None:

@@ -10,6 +10,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 from msgspec.structs import replace
+from slixmpp import JID
 from tests.worlds.chat.delivery.channels.kill_conformance import KilledChannelConformance
 from tests.worlds.chat.delivery.channels.servers import xmpp
 from tests.worlds.chat.delivery.channels.servers.program import Relay
@@ -220,6 +221,18 @@ async def test_reply_to_a_room_is_found_in_its_archive(channel: XmppChannel, hom
         assert (await channel.send(replace(message, may_be_sent=True))).state == "sent"
         await home.sync()
         assert [*home.read[ROOM].values()] == ["Good day."]
+
+
+async def test_room_that_refuses_is_joined_later(
+    channel: XmppChannel, work: Person, caplog: pytest.LogCaptureFixture
+) -> None:
+    rooms = work.client.plugin["xep_0045"]
+    await rooms.join_muc_wait(JID(ROOM), "denizen", maxstanzas=0)
+    async with receiving(channel):
+        while f"can't join {ROOM}" not in caplog.text:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.01)
+        rooms.leave_muc(ROOM, "denizen")
+        await sent_to_room(channel)
 
 
 async def test_chat_without_archived_messages_leaves_it_unknown(channel: XmppChannel, work: Person) -> None:

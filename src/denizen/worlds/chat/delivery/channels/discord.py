@@ -48,6 +48,8 @@ SEND_TIMEOUT_S = 90.0
 MAX_LIBRARY_WAIT_S = 30.0
 """The library waits out shorter flood limits. It doesn't accept a lower value."""
 MAX_BUTTON_CHARS = 100
+MAX_STRANGERS = 100
+"""How many direct chats are remembered in which no message was accepted."""
 MAX_SEARCHED_MESSAGES = 1000
 """How many of a chat's latest messages are searched for one that may be sent."""
 _PORTAL = "https://discord.com/developers/applications"
@@ -62,10 +64,11 @@ class DiscordSettings(ChannelSettings, frozen=True, kw_only=True):
 
 
 class DiscordChat(msgspec.Struct):
-    """The last message read in a chat, and its server (0: a direct chat)."""
+    """The last message read in a chat, its server (0: a direct chat), and whether a message of it was ever accepted."""
 
     last: int
     guild: int
+    is_answered: bool = True
 
 
 class DiscordProgress(msgspec.Struct):
@@ -183,7 +186,7 @@ class DiscordChannel:
         progress = self._progress
         if not progress.since:
             progress.since = discord.utils.time_snowflake(self._home.clock.now())
-            write_state(self._path, progress)
+            await self._save_progress()
         channels = [each for guild in client.guilds for each in (*guild.text_channels, *guild.threads)]
         newest = {each.id: (each.last_message_id or 0, each.guild.id) for each in channels}
         unread = {key: guild for key, (last, guild) in newest.items() if last > progress.since}
@@ -206,14 +209,23 @@ class DiscordChannel:
         if is_edit and not message.edited_at:
             return
         if not chat:
-            chat = self._progress.chats[key] = DiscordChat(message.id - 1, guild_id)
-            write_state(self._path, self._progress)  # Discord doesn't list direct chats
+            chat = self._progress.chats[key] = DiscordChat(message.id - 1, guild_id, is_answered=False)
+            await self._save_progress()  # Discord doesn't list direct chats
         is_text = message.type in {discord.MessageType.default, discord.MessageType.reply}
         if is_text and client.user and message.author.id != client.user.id:
             fetch = partial(self._fetch, message.attachments) if message.attachments else None
-            await accept(self._inbound_message(client.user, message, guild_id, is_edit=is_edit), fetch)
+            is_new = await accept(self._inbound_message(client.user, message, guild_id, is_edit=is_edit), fetch)
+            chat.is_answered = chat.is_answered or is_new
         chat.last = max(chat.last, message.id)
-        write_state(self._path, self._progress)
+        await self._save_progress()
+
+    async def _save_progress(self) -> None:
+        """Store the progress, of strangers' direct chats only in the newest."""
+        chats = self._progress.chats
+        strangers = sorted((chat.last, key) for key, chat in chats.items() if not (chat.guild or chat.is_answered))
+        for _, key in strangers[:-MAX_STRANGERS]:
+            del chats[key]
+        await asyncio.to_thread(write_state, self._path, self._progress)
 
     def _inbound_message(
         self, me: "discord.ClientUser", message: "discord.Message", guild_id: int, *, is_edit: bool
@@ -232,6 +244,7 @@ class DiscordChannel:
             metadata={"voice": True} if message.flags.voice else {},
             id=f"{message.id}{edited}",
             thread=chat if isinstance(message.channel, discord.Thread) else "",
+            room=_room_of(message.channel),
             is_group=bool(guild_id),
             is_addressed=not guild_id or is_answer or me.id in {each.id for each in message.mentions},
             is_bot=message.author.bot,
@@ -265,7 +278,7 @@ class DiscordChannel:
         message = InboundMessage(
             self.name, chat, str(press.user.id), text, key, id=f"press-{press.id}", sent_at=press.created_at
         )
-        await accept(replace(message, is_group=is_group))
+        await accept(replace(message, is_group=is_group, room=_room_of(press.channel)))
         with contextlib.suppress(
             discord.HTTPException
         ):  # too late: the person sees an error, but the press was accepted
@@ -279,6 +292,8 @@ class DiscordChannel:
 
         if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
+        if not message.chat.isdecimal():
+            return Sent("failed", f"{message.chat!r} isn't the id of a Discord channel, which is a number")
         if not self._client:
             return Sent("later", "the bot isn't connected", retry_after=CONNECT_RETRY_S)
         try:
@@ -335,6 +350,13 @@ class DiscordChannel:
             return await self._deliver(self._client, preview)
         except discord.RateLimited as error:
             raise RateLimited(f"Discord takes no previews for {error.retry_after:.0f} s.") from error
+
+
+def _room_of(channel: object) -> str:
+    """The channel that a thread belongs to; empty if it isn't a thread."""
+    import discord
+
+    return str(channel.parent_id) if isinstance(channel, discord.Thread) else ""
 
 
 def _nonce(message: OutboundMessage) -> str:

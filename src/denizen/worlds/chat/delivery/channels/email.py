@@ -93,7 +93,7 @@ class EmailChannel:
                     if message := await self._message(client, uid):
                         await accept(message, partial(self._fetch, client, uid, sizes[uid]))
                     position = MailboxPosition(position.validity, uid)
-                    write_state(self.position, position)
+                    await asyncio.to_thread(write_state, self.position, position)
                 if not arrived:  # otherwise more may have arrived: the library drops notices during a FETCH
                     await wait_for_arrival(client)
 

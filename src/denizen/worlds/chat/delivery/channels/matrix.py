@@ -134,7 +134,7 @@ class MatrixChannel:
                     elif heard := await self._inbound(client, room, event):
                         await accept(*heard)
             self._progress = MatrixProgress(sync.next_batch, waiting[-MAX_WAITING:])
-            write_state(self._home.folder / "sync.json", self._progress)
+            await asyncio.to_thread(write_state, self._home.folder / "sync.json", self._progress)
             self._account.has_synced, is_first = True, False
             await self._answer_invitations(client)
             await keep_keys(client)

@@ -25,7 +25,7 @@ MAX_CHARS = 10_000
 """XMPP has no limit; servers reject stanzas of more than about 100 kB."""
 CONFIRM_TIMEOUT_S = 60.0
 KEEPALIVE_S = 120.0
-JOIN_TIMEOUT_S = 30
+JOIN_TIMEOUT_S, JOIN_RETRY_S = 30, 120.0
 LEAVE_TIMEOUT_S = 3.0
 ARCHIVE_PAGE_MESSAGES, MAX_ARCHIVE_PAGES = 100, 10
 """Messages per archive page, and how many of a chat's last pages are searched for one that may be sent."""
@@ -67,6 +67,7 @@ class XmppChannel:
         self._changed = asyncio.Event()
         self._inbox: deque[tuple[InboundMessage, str]] = deque()
         self._is_online = False
+        self._connection = object()
         self._joined = set[str]()
         self._has_archive = True
         self._failure: Exception | None = None
@@ -119,7 +120,7 @@ class XmppChannel:
         client = _client(self._settings, self._fail)
         client.exception = self._fail  # otherwise slixmpp drops handlers' exceptions
         client.add_event_handler("stream_negotiated", self._on_session_start)
-        client.add_event_handler("session_resumed", self._on_online)
+        client.add_event_handler("session_resumed", self._on_session_resumed)
         client.add_event_handler("message", self._on_message)
         client.add_event_handler("message_error", self._on_error)
         client.add_event_handler("stanza_acked", self._on_ack)
@@ -127,8 +128,7 @@ class XmppChannel:
 
     async def _on_session_start(self, _: object) -> None:
         """Start a new session: read missed messages from the archive, send presence, and join the rooms."""
-        from slixmpp import JID
-        from slixmpp.exceptions import IqError, XMPPError
+        from slixmpp.exceptions import IqError
 
         after = self._last_archived_path.read_text(encoding="utf-8") if self._last_archived_path.exists() else ""
         try:
@@ -139,21 +139,29 @@ class XmppChannel:
         except IqError as error:
             _log.warning("Channel %s can't read missed messages: %s", self.name, error.condition)
         self._joined.clear()
-        self._on_online(None)
         self._client.send_presence()
-        for room in self._rooms:
-            try:
-                await self._client.plugin["xep_0045"].join_muc_wait(
-                    JID(room), self._settings.nick, maxstanzas=0, timeout=JOIN_TIMEOUT_S
-                )
-            except (XMPPError, TimeoutError) as refused:
-                _log.warning("Channel %s can't join %s: %r", self.name, room, refused)
-            else:
-                self._joined.add(room)
+        await self._on_session_resumed(None)
 
-    def _on_online(self, _: object) -> None:
+    async def _on_session_resumed(self, _: object) -> None:
+        """Join the rooms that it isn't in; while the connection lasts, try again those that can't be joined."""
+        from slixmpp import JID
+        from slixmpp.exceptions import XMPPError
+
         self._is_online = True
         self._changed.set()
+        connection = self._connection = object()
+        while self._is_online and self._connection is connection and (missing := {*self._rooms} - self._joined):
+            for room in missing:
+                try:
+                    await self._client.plugin["xep_0045"].join_muc_wait(
+                        JID(room), self._settings.nick, maxstanzas=0, timeout=JOIN_TIMEOUT_S
+                    )
+                except (XMPPError, TimeoutError) as refused:
+                    _log.warning("Channel %s can't join %s: %r", self.name, room, refused)
+                else:
+                    self._joined.add(room)
+            if not missing <= self._joined:
+                await self._clock.sleep(JOIN_RETRY_S)
 
     def _fail(self, failure: Exception) -> None:
         self._is_online = False
