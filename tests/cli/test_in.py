@@ -2,46 +2,19 @@
 
 import asyncio
 import signal
-from asyncio.subprocess import PIPE, Process
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import PROGRAM, Run
+from tests.cli.character import CharacterProgram
+from tests.cli.conftest import Run
 from tests.cli.gateway import PATIENCE, GatewayProgram
 from tests.cli.model import Model
 
 from denizen.testing import LoopbackRequest
 
 ASKED = "/in mason what are you doing?"
-
-
-class Character:
-    """Plays in a small world; `process` is the one that was started last."""
-
-    process: Process
-
-    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
-        self._folder = folder
-        self._environ = environ | {"MOO_PASSWORD": "mason-pass-1"}
-
-    async def start(self) -> None:
-        """Start it, and wait until it has signed in."""
-        command = [*PROGRAM, "moo", "run", "--plain", str(self._folder)]
-        self.process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, env=self._environ)
-        await self.prints("Signed in as Mason")
-
-    async def prints(self, text: str) -> None:
-        """Wait for a line with this text."""
-        assert self.process.stdout
-        async with asyncio.timeout(PATIENCE):
-            while text not in (line := (await self.process.stdout.readline()).decode()):
-                assert line
-
-    async def end(self, number: int = signal.SIGTERM) -> None:
-        if self.process.returncode is None:
-            self.process.send_signal(number)
-        await self.process.communicate()
 
 
 async def serve_world(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -52,17 +25,14 @@ async def serve_world(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 
 
 @pytest.fixture
-async def mason(tmp_path: Path, environ: dict[str, str], model: Model) -> AsyncGenerator[Character]:
+async def mason(tmp_path: Path, environ: dict[str, str], model: Model) -> AsyncGenerator[CharacterProgram]:
     """A character that thinks only when it is instructed, and isn't started yet."""
     world = await asyncio.start_server(serve_world, "127.0.0.1", 0)
-    (folder := tmp_path / "Mason").mkdir()
-    (folder / "SOUL.md").write_text("# Name\nMason\n")
-    where = f'transport = "telnet"\nhost = "127.0.0.1"\nport = {world.sockets[0].getsockname()[1]}\nuser = "mason"\n'
-    (folder / "denizen.toml").write_text(f"[moo]\n{where}idle_wakeup_seconds = 0.0\n")
-    character = Character(folder, environ)
+    port = world.sockets[0].getsockname()[1]
+    settings = f'transport = "telnet"\nhost = "127.0.0.1"\nport = {port}\n'
+    character = CharacterProgram(tmp_path / "Mason", environ, [sys.executable], settings)
     yield character
-    if hasattr(character, "process"):
-        await character.end(signal.SIGKILL)
+    await character.end(signal.SIGKILL)
     world.close()
 
 
@@ -72,15 +42,14 @@ def instructions(model: Model) -> int:
 
 
 async def test_running_character_answers_in_the_chat_and_a_stopped_one_does_not(
-    gateway: GatewayProgram, mason: Character, model: Model, denizen: Run
+    gateway: GatewayProgram, mason: CharacterProgram, model: Model, denizen: Run
 ) -> None:
     model.plays("Laying bricks.")
     await mason.start()
     await gateway.start()
     ran = await asyncio.to_thread(denizen, "send", ASKED)
     assert (ran.out, ran.status) == ("mason: Laying bricks.\n", 0), ran.err
-    await mason.end()
-    assert mason.process.returncode == 0
+    assert await mason.end() == 0
     ran = await asyncio.to_thread(denizen, "chat", "--gateway", piped=f"{ASKED}\n/in tinker hello\n")
     assert ran.out.splitlines() == [
         "mason isn't running. Start it: denizen moo run DIR",
@@ -89,7 +58,7 @@ async def test_running_character_answers_in_the_chat_and_a_stopped_one_does_not(
 
 
 async def test_character_that_is_killed_meanwhile_is_reported_and_not_instructed_again(
-    gateway: GatewayProgram, mason: Character, model: Model
+    gateway: GatewayProgram, mason: CharacterProgram, model: Model
 ) -> None:
     def kill(_: LoopbackRequest) -> str:
         mason.process.kill()
@@ -111,7 +80,7 @@ async def test_character_that_is_killed_meanwhile_is_reported_and_not_instructed
 
 @pytest.mark.parametrize("both", [False, True], ids=["gateway", "gateway and character"])
 async def test_gateway_that_is_killed_meanwhile_brings_one_answer(
-    gateway: GatewayProgram, mason: Character, model: Model, both: bool
+    gateway: GatewayProgram, mason: CharacterProgram, model: Model, both: bool
 ) -> None:
     asked, answers = asyncio.Event(), "Laying bricks."
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""A day of one assistant in five services: its gateway is killed three times, and everything arrives once, in place.
+"""A day of one assistant in six places: its gateway is killed four times, and everything arrives once, in its place.
 
 The gateway is a program with the real clock, so a flood limit asks for one second where the service would say sixty.
 """
@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.cli.character import CharacterProgram
 from tests.cli.gateway import PATIENCE, GatewayProgram
 from tests.worlds.chat.delivery.channels.servers.irc import Person, ngircd
 from tests.worlds.chat.delivery.channels.servers.program import self_signed
@@ -27,15 +28,16 @@ from tests.worlds.chat.delivery.channels.servers.telegram import ANN as OWNER
 from tests.worlds.chat.delivery.channels.servers.telegram import TOKEN, TelegramServer
 from tests.worlds.chat.delivery.channels.test_email import AGENT, ANN, Mailbox, MailService
 from tests.worlds.chat.delivery.channels.test_matrix import MatrixEnd
+from tests.worlds.moo.djangomoo import DjangoMoo
 
 from denizen.messages import AssistantMessage, Text, ToolCall
 from denizen.testing import FarEnd, LoopbackOpenAI, LoopbackRequest, Step
 
-pytestmark = pytest.mark.needs("ngircd", "dovecot", "openssl")
+pytestmark = pytest.mark.needs("ngircd", "dovecot", "openssl", "redis-server")
 
 FLOOD_S = 1.0
 POLL_S = 0.05
-LUNCH, RIPE, HARVEST = "Lunch is at noon.", "Plums and pears.", "The harvest is in."
+LUNCH, RIPE, HARVEST, WALL = "Lunch is at noon.", "Plums and pears.", "The harvest is in.", "A wall around the harbour."
 
 
 class KillingMail(MailService):
@@ -78,6 +80,9 @@ class Day:
             return "I will report." if is_done else call("cron", action="add", text="Report it", kind="at", when=when)
         if "Report it" in asked:
             return HARVEST
+        if "[Operator]: What are you building?" in asked:
+            self.gateway.kill()
+            return WALL
         return f"Noted: {re.findall('[a-z]+[?]', asked)[-1]}"
 
     async def begin(self) -> None:
@@ -218,10 +223,25 @@ async def day(
         yield day
 
 
+@pytest.fixture
+async def mason(
+    moo_server: DjangoMoo, day: Day, home: Path, tmp_path: Path, warm_python: list[str]
+) -> AsyncIterator[CharacterProgram]:
+    """A character in the gateway's home, which thinks only when it is instructed."""
+    environ = os.environ | {"DENIZEN_HOME": str(home), "HOME": str(tmp_path / "user")}
+    world = f'host = "127.0.0.1"\nport = {moo_server.port}\n'
+    character = CharacterProgram(tmp_path / "Mason", environ, warm_python, world)
+    await character.start()
+    yield character
+    await character.end()
+
+
+@pytest.mark.usefixtures("mason")
 async def test_everything_of_a_day_arrives_once_in_order_and_in_place(day: Day) -> None:
     await pair_on_irc(day)
     await approve_in_telegram_for_slack(day)
     await ask_in_matrix_during_a_flood(day)
+    await ask_the_character_from_telegram(day)
     await refuse_to_delete_by_mail(day)
     await report_a_job_by_mail(day)
 
@@ -231,7 +251,14 @@ async def test_everything_of_a_day_arrives_once_in_order_and_in_place(day: Day) 
     code, greeting, *heard = await day.cleo_hears(4)
     assert ("code is" in code, "paired" in greeting, heard) == (True, True, ["Noted: pears?", LUNCH])
     to_owner = [text.partition("(")[0] for text in await day.telegram.arrived()]
-    assert to_owner == ["irc:cleo may speak now.", "Allow message", "Approved.", "Allow bash", "Denied."]
+    assert to_owner == [
+        "irc:cleo may speak now.",
+        "Allow message",
+        "Approved.",
+        f"mason: {WALL}",
+        "Allow bash",
+        "Denied.",
+    ]
     assert await day.slack.arrived() == ["Cleo knows."]
     assert await day.slack.arrived("work") == ["Noted: figs?", "Noted: quinces?"]
     assert await day.matrix.arrived() == [RIPE]
@@ -281,13 +308,21 @@ async def ask_in_matrix_during_a_flood(day: Day) -> None:
     await arrives(day.matrix, RIPE)
 
 
+async def ask_the_character_from_telegram(day: Day) -> None:
+    """The gateway dies while a character in a text world thinks about the owner's question."""
+    await day.telegram.write("/in mason What are you building?")
+    await asyncio.wait_for(day.gateway.process.wait(), PATIENCE)
+    await day.begin()
+    await settles(day, 4)
+
+
 async def refuse_to_delete_by_mail(day: Day) -> None:
     """A mail asks to delete a file: the owner is asked in Telegram, and the file stays."""
     day.mail.receive(day.mail.mail("Delete the notes"))
     await until(lambda: day.questions == 2)
     await day.telegram.press("Deny")
     await arrives(day.mail, "I left them.")
-    await settles(day, 5)
+    await settles(day, 6)
     assert day.unwanted.exists()
 
 
