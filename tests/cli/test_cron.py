@@ -13,7 +13,7 @@ from denizen.testing import FakeClock
 from denizen.worlds.chat.ledger.database import Database
 from denizen.worlds.chat.ledger.sqlite_file import SqliteFile
 from denizen.worlds.chat.settings import CronSettings
-from denizen.worlds.chat.timers.cron import Cron, NewJob
+from denizen.worlds.chat.timers.cron import Cron, JobRequest, NewJob
 
 
 def goes_on(denizen: Run) -> None:
@@ -33,6 +33,7 @@ def goes_on(denizen: Run) -> None:
         assert (ran.status, f"There is no job '{job}'." in ran.err) == (1, True)
     ran = denizen("cron", "add", "every", "2 parsecs", "Fly.", "--to", "http:ann")
     assert (ran.status, "not an interval of 10 s or more" in ran.err) == (1, True)
+    assert denizen("cron", "add", "every", "2h", " ", "--to", "http:ann").status == 1
 
 
 async def test_jobs_are_managed_while_the_gateway_runs(gateway: GatewayProgram, denizen: Run) -> None:
@@ -68,16 +69,34 @@ def test_replies_go_to_the_owner_by_default(home: Path, denizen: Run) -> None:
     assert "http:boss" in denizen("cron", "list").out
 
 
-async def test_script_that_a_kill_interrupts_is_not_run_again_and_its_chat_hears_so(
-    home: Path, gateway: GatewayProgram, model: Model
-) -> None:
+async def missed_job(home: Path, wake: str) -> None:
+    """Add a daily job whose first run was due years ago, so that a gateway begins it at its start."""
     clock = FakeClock()
     database = Database(SqliteFile(home / "gateway.db"), clock)
     cron = Cron(database, clock=clock, zone=None, settings=CronSettings())
     given: dict[str, Any] = {"kind": "every", "when": "1d", "text": "Read the mail.", "channel": "http", "chat": "ann"}
-    await cron.schedule(NewJob(**given, wake="echo ran >>runs; sleep 600"))
+    await cron.carry_out(JobRequest("add", NewJob(**given, wake=wake)))
     database.close()
-    await gateway.start()  # years later: the run was missed, and begins now
+
+
+async def test_model_gets_the_output_of_the_script_that_wakes_it(
+    home: Path, gateway: GatewayProgram, model: Model
+) -> None:
+    model.plays("Eve says hello.")
+    await missed_job(home, "echo 'From: Eve. Hello!'")
+    await gateway.start()
+    [reply] = await gateway.replies("ann", 1)
+    assert reply["content"] == "Eve says hello."
+    [request] = model.requests
+    asked = str(request["messages"])
+    assert all(each in asked for each in ("Read the mail.", "From: Eve. Hello!", "output of the wake script"))
+
+
+async def test_script_that_a_kill_interrupts_is_not_run_again_and_its_chat_hears_so(
+    home: Path, gateway: GatewayProgram, model: Model
+) -> None:
+    await missed_job(home, "echo ran >>runs; sleep 600")
+    await gateway.start()
     runs = home / "workspace/runs"
     async with asyncio.timeout(PATIENCE):
         while not (runs.exists() and runs.read_text()):  # noqa: ASYNC110 (another process writes it)

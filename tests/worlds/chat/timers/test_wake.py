@@ -11,7 +11,7 @@ from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, said
 
 from denizen.engine.session_state import state_of
 from denizen.ports import Traits
-from denizen.worlds.chat.timers.cron import NewJob
+from denizen.worlds.chat.timers.cron import JobRequest, JobStatus, NewJob
 
 NOON = datetime(2026, 3, 27, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -20,7 +20,12 @@ HOUR = timedelta(hours=1)
 async def schedule(scene: Scene, wake: str) -> str:
     """An hourly job of the first chat with that script; its id."""
     given: dict[str, Any] = {"text": "Summarise it.", "kind": "every", "when": "1h", "channel": "http", "chat": "ann"}
-    return (await scene.gateway.cron.schedule(NewJob(wake=wake, **given))).job.id
+    [added] = await scene.gateway.cron.carry_out(JobRequest("add", NewJob(wake=wake, **given)))
+    return added.job.id
+
+
+async def listed(scene: Scene) -> list[JobStatus]:
+    return await scene.gateway.cron.carry_out(JobRequest("list"))
 
 
 @pytest.fixture
@@ -45,11 +50,11 @@ async def test_model_is_called_only_if_the_script_prints_something(serve: Serve,
     async with serve("eve says hello", clock=clock, workspace=workspace, path=path) as scene:
         await schedule(scene, script)
         await clock.advance(HOUR, scene)
-        [status] = await scene.gateway.cron.statuses()
+        [status] = await listed(scene)
         assert (scene.model.requests, await scene.sent(), status.last) == ([], [], "no reply")
         (workspace / "mail").touch()
         await clock.advance(HOUR, scene)
-        [status] = await scene.gateway.cron.statuses()
+        [status] = await listed(scene)
         assert await scene.sent() == ["eve says hello"] == [status.last]
     assert len(scene.model.requests) == 1
     assert "Summarise it." in said(scene.model)
@@ -107,7 +112,7 @@ async def test_runs_are_left_out_while_a_script_waits_for_an_answer(serve: Serve
         clock.wake(HOUR)
         assert len(await scene.contents(1)) == 1
         clock.wake(HOUR)
-        [status] = await scene.gateway.cron.statuses()
+        [status] = await listed(scene)
         assert (status.last, len(await scene.sent())) == ("parked", 1)
 
 

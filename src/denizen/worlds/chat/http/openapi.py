@@ -22,7 +22,7 @@ from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.conversation import MESSAGE_HEADER, SESSION_HEADER
 from denizen.worlds.chat.http.events import EventFrame, EventGapFrame, get_events
-from denizen.worlds.chat.http.jobs import JobRequest, post_job
+from denizen.worlds.chat.http.jobs import post_job
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.page_files import PAGE_ROUTES
 from denizen.worlds.chat.http.pairings import PairingRequest, post_pairing
@@ -32,6 +32,7 @@ from denizen.worlds.chat.http.search import MAX_DAYS, MAX_FOUND, FoundSessions, 
 from denizen.worlds.chat.http.sessions import MAX_ENTRIES, PAGE, EntryPage, SessionPage, get_session, get_sessions
 from denizen.worlds.chat.http.sign_in import SignInLink
 from denizen.worlds.chat.http.waiting import Waiting, get_waiting
+from denizen.worlds.chat.timers.cron import JobRequest
 
 
 class ErrorDetail(msgspec.Struct):

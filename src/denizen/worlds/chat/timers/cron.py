@@ -98,6 +98,14 @@ class CronJob(NewJob, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
                 return _next_match(_ALIASES.get(self.when.lower(), self.when), after, zone)
 
 
+class JobRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request to `list` the jobs, to `add` a `job`, or to `remove`, `enable` or `disable` the one with an `id`."""
+
+    type: Literal["list", "add", "remove", "enable", "disable"]
+    job: NewJob | None = None
+    id: str = ""
+
+
 class JobStatus(msgspec.Struct, frozen=True):
     """A job, its next run (None: disabled), and what came of its last one, in a line (empty: there was none)."""
 
@@ -128,6 +136,8 @@ class Cron:
 
     def plan(self, new: NewJob, seed: str, *, home: str = "", in_chat: bool = False) -> tuple[CronJob, datetime]:
         """The job, whose id is made of `seed`, and its first run. Raises ToolRefused if there is none."""
+        if not (new.text.strip() and new.when.strip()):
+            raise ToolRefused("a job needs `text` and `when`")
         now = self._clock.now()
         given: dict[str, Any] = {
             **msgspec.structs.asdict(new),
@@ -146,11 +156,19 @@ class Cron:
             raise ToolRefused(f"{job.when} has passed, or never comes; now it is {shown(now, self.zone)}")
         return job, due
 
-    async def schedule(self, new: NewJob) -> JobStatus:
-        """Plan and add a job. Raises ToolRefused."""
-        job, due = self.plan(new, self._clock.now().isoformat())
+    async def carry_out(self, asked: JobRequest) -> list[JobStatus]:
+        """The jobs that were listed or added. Raises ToolRefused for what can't be done."""
+        if asked.type == "list":
+            return await self._database.read(_statuses)
+        if asked.type != "add":
+            if not await self.change(asked.id, asked.type):
+                raise ToolRefused(f"There is no job {asked.id!r}. `denizen cron list` shows the ids.")
+            return []
+        if asked.job is None:
+            raise ToolRefused("`add` needs a `job`.")
+        job, due = self.plan(asked.job, self._clock.now().isoformat())
         await self.add(job, due)
-        return JobStatus(job, due, "")
+        return [JobStatus(job, due, "")]
 
     async def add(self, job: CronJob, due: datetime) -> None:
         """Add a job, unless its id exists. Raises ToolRefused if there are too many."""
@@ -169,17 +187,6 @@ class Cron:
         """The jobs, and the next run of each (None: disabled)."""
         rows = await self._database.read(ledger.jobs)
         return [(_job(text), _time(due)) for text, due in rows]
-
-    async def statuses(self) -> list[JobStatus]:
-        """The jobs with what came of their last runs."""
-
-        def read(db: LedgerConnection) -> list[JobStatus]:
-            return [
-                JobStatus(job, _time(due), outbound.last_result(db, job.channel, _run_id(job)))
-                for job, due in ((_job(text), due) for text, due in ledger.jobs(db))
-            ]
-
-        return await self._database.read(read)
 
     async def change(
         self, job_id: str, action: Literal["remove", "enable", "disable"], chat: tuple[str, str] | None = None
@@ -288,8 +295,6 @@ def cron_tool(cron: Cron) -> Tool:
             if not await cron.change(job, action, own):
                 raise ToolRefused(f"this chat has no job {job!r}; `list` shows its ids")
             return f"Job {job}: {action}d."
-        if not (text.strip() and when.strip()):
-            raise ToolRefused("a job needs `text` and `when`")
         if not (turn.channel and turn.chat):
             raise ToolRefused("this turn has no chat that the job's replies could go to")
         new = NewJob(
@@ -315,9 +320,9 @@ def cron_tool(cron: Cron) -> Tool:
     return schedule
 
 
-def no_job_error(job_id: str) -> str:
-    """What to say of an unknown job."""
-    return f"There is no job {job_id!r}. `denizen cron list` shows the ids."
+def _statuses(db: LedgerConnection) -> list[JobStatus]:
+    jobs = [(_job(text), due) for text, due in ledger.jobs(db)]
+    return [JobStatus(job, _time(due), outbound.last_result(db, job.channel, _run_id(job))) for job, due in jobs]
 
 
 def _message(job: CronJob, due: float) -> InboundMessage:
