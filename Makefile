@@ -12,7 +12,7 @@ pins = $(shell (pwd; cat pyproject.toml requirements/$(1).txt) | cksum | tr -cd 
 RUN := .venv/.run-$(call pins,run)
 DEV := .venv/.dev-$(call pins,dev)
 
-.PHONY: help run setup dev test soak coverage check format bench docs lock clean
+.PHONY: help run setup dev test soak coverage check format bench docs web lock clean
 
 help:
 	@echo 'make run      ask about this repository; make run ASK="..." asks something else'
@@ -24,6 +24,7 @@ help:
 	@echo 'make format   put the formatting right'
 	@echo 'make bench    compare with other engines'
 	@echo 'make docs     build the documentation into site/'
+	@echo 'make web      check and build the page, with node 20.19 or newer'
 	@echo 'make lock     pin the newest allowed versions of everything'
 	@echo 'make clean    remove .venv and everything built'
 
@@ -66,6 +67,9 @@ bench: $(DEV)
 
 docs: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+web:
+	cd web && npm ci && npm run types && npm run check && npm run build
 
 COMPILE := UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal \
 	--python-version 3.11 --generate-hashes --no-annotate pyproject.toml --group build

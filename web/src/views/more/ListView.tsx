@@ -1,0 +1,60 @@
+import { app } from "../../store/app";
+import { useLoad } from "../../ui/useLoad";
+import { Value } from "./Value";
+
+interface List {
+  title: string;
+  about: string;
+  route: string;
+  /** The field of the answer that holds the list; empty: the answer is one thing. */
+  field: string;
+}
+
+export const LISTS: Record<string, List> = {
+  status: {
+    title: "Status",
+    about: "Model, tools, skills, channels, waiting messages",
+    route: "/api/status",
+    field: "",
+  },
+  people: { title: "People", about: "Who may write to the agent", route: "/api/pairings", field: "pairings" },
+};
+
+/** Any list of the gateway: a line for each thing, which opens to all that is known about it. */
+export function ListView({ name, list }: { name: string; list: List }) {
+  const { value, error, reload, isLoading } = useLoad(name, () =>
+    app.client.get<Record<string, unknown>>(list.route),
+  );
+  const found = list.field ? value?.[list.field] : undefined;
+  const items = Array.isArray(found) ? (found as Record<string, unknown>[]) : undefined;
+  return (
+    <>
+      <div class="filters">
+        <button type="button" onClick={reload} disabled={isLoading}>
+          Refresh
+        </button>
+      </div>
+      {error && <p class="note error">{error}</p>}
+      {value && !list.field && <Value value={value} />}
+      {items && !items.length && (
+        <div class="empty">
+          <h2>Nothing here yet</h2>
+          <p>{list.about}</p>
+        </div>
+      )}
+      {items?.map((item, index) => (
+        <details key={`${index}`} class="part">
+          <summary dir="auto">{titleOf(item)}</summary>
+          <Value value={item} />
+        </details>
+      ))}
+    </>
+  );
+}
+
+function titleOf(item: Record<string, unknown>): string {
+  const named = ["title", "name", "id", "path", "who", "sender"].flatMap((field) =>
+    typeof item[field] === "string" && item[field] ? [item[field]] : [],
+  );
+  return String(named[0] ?? Object.values(item)[0] ?? "");
+}
