@@ -17,8 +17,8 @@ from denizen.config.home import places
 from denizen.config.load import Loaded
 from denizen.config.trust import awaiting_trust, trust
 from denizen.engine import TurnOptions
-from denizen.engine.session_state import PROMPT, SessionPrompt
-from denizen.entries import AnyEntry, AssistantEntry, SessionEntry, StateEntry
+from denizen.engine.next_request import last_prompt
+from denizen.entries import AnyEntry, AssistantEntry, SessionEntry
 from denizen.events import Notice, TurnStop
 from denizen.messages import UserMessage
 from denizen.ports import Session, TurnIO
@@ -123,12 +123,6 @@ def last_model(entries: Sequence[AnyEntry]) -> str:
     names = (entry.message.model for entry in reversed(entries) if isinstance(entry, AssistantEntry))
     name = next(names, "")
     return name if ":" in name or name == "offline" else ""
-
-
-def last_prompt(entries: Sequence[AnyEntry]) -> SessionPrompt | None:
-    """The system prompt that was recorded last."""
-    states = (entry for entry in reversed(entries) if isinstance(entry, StateEntry) and entry.name == PROMPT)
-    return next(filter(None, (state.read(SessionPrompt) for state in states)), None)
 
 
 def header_of(entries: Sequence[AnyEntry]) -> SessionEntry:

@@ -11,8 +11,9 @@ from denizen.engine.callback_host import CallbackHost
 from denizen.engine.permit import preview
 from denizen.engine.record import AgentRecord
 from denizen.engine.resume import question_of
+from denizen.engine.session_state import PROMPT, SessionPrompt
 from denizen.engine.turn import Turn, TurnOptions
-from denizen.entries import AnyEntry, ParkedEntry, SessionEntry
+from denizen.entries import AnyEntry, ParkedEntry, SessionEntry, StateEntry
 from denizen.errors import SessionError, ToolRefused
 from denizen.messages import AssistantMessage, Document, Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
 from denizen.ports import ModelRequest, Traits
@@ -103,6 +104,12 @@ def next_request(agent: AgentRecord, entries: Sequence[AnyEntry]) -> ModelReques
     """The next request of the session with these entries, without the user's next message."""
     session = ReadSession(entries)
     return request_of(Turn(agent, session, CallbackHost(), TurnOptions()))
+
+
+def last_prompt(entries: Sequence[AnyEntry]) -> SessionPrompt | None:
+    """The system prompt that was recorded last."""
+    states = (entry for entry in reversed(entries) if isinstance(entry, StateEntry) and entry.name == PROMPT)
+    return next(filter(None, (state.read(SessionPrompt) for state in states)), None)
 
 
 def parts_of(request: ModelRequest, prompt: str) -> Iterator[RequestPart]:

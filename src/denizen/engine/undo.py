@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 import msgspec
 
@@ -43,6 +44,35 @@ class HeadMove(msgspec.Struct, frozen=True, omit_defaults=True):
     back: "HeadMove | None" = None
     but: Sequence[str] = ()
     by: str = ""
+
+
+class Reversal(NamedTuple):
+    """What an undo or a redo would do.
+
+    It takes back what the user `said` (unknown for a redo); files that changed between the snapshots of `ours` go from
+    what they were at the snapshot `now` to what they were at `then`.
+    """
+
+    said: str
+    now: str
+    then: str
+    ours: Sequence[Pair]
+
+
+def next_undo(entries: Sequence[AnyEntry]) -> Reversal | None:
+    """What `undo` would do in a session with these entries; None: there is nothing to undo."""
+    first = _last_turn(entries)
+    if first is None:
+        return None
+    span = span_of(entries[first:])
+    return Reversal(_user_text(entries[first]), span.last, span.first, span.ours)
+
+
+def next_redo(entries: Sequence[AnyEntry]) -> Reversal | None:
+    """What `redo` would do in a session with these entries; None: there is nothing to redo."""
+    last = entries[-1] if entries else None
+    move = last.read(HeadMove) if isinstance(last, StateEntry) and last.name == UNDONE else None
+    return Reversal("", move.expect, move.snapshot, move.ours) if move else None
 
 
 async def undo(

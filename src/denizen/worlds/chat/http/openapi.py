@@ -22,6 +22,22 @@ from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.conversation import MESSAGE_HEADER, SESSION_HEADER
 from denizen.worlds.chat.http.events import EventFrame, EventGapFrame, get_events
+from denizen.worlds.chat.http.history import (
+    FileChanges,
+    Forked,
+    ForkRequest,
+    ModelView,
+    Undone,
+    UndoPreview,
+    UndoRequest,
+    get_context,
+    get_diff,
+    get_redo,
+    get_undo,
+    post_fork,
+    post_redo,
+    post_undo,
+)
 from denizen.worlds.chat.http.jobs import post_job
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.page_files import PAGE_ROUTES
@@ -56,6 +72,9 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_response: ResponseRequest,
     post_sign_in: SignInRequest,
     post_queue: QueueChange,
+    post_fork: ForkRequest,
+    post_undo: UndoRequest,
+    post_redo: UndoRequest,
 }
 _ANSWERS: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_token: TokenRotated,
@@ -65,6 +84,13 @@ _ANSWERS: dict[Callable[..., Any], type[msgspec.Struct]] = {
     get_sessions: SessionPage,
     get_session: EntryPage,
     get_search: FoundSessions,
+    get_undo: UndoPreview,
+    post_undo: Undone,
+    get_redo: UndoPreview,
+    post_redo: Undone,
+    post_fork: Forked,
+    get_diff: FileChanges,
+    get_context: ModelView,
     get_queue: QueuedMessages,
     post_queue: QueueChanged,
     get_waiting: Waiting,
@@ -93,6 +119,8 @@ _PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
         _AFTER | {"name": "before"},
         {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MAX_ENTRIES}},
     ],
+    get_diff: [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("from", "to")],
+    get_context: [{"name": "at", "in": "query", "schema": {"type": "string"}}],
     get_search: [
         {"name": "q", "in": "query", "schema": {"type": "string"}},
         {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MAX_FOUND}},

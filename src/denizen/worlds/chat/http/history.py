@@ -1,0 +1,228 @@
+"""Going back and forth in a session: undo, redo, forks, the changes between checkpoints, and what the model sees."""
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+from uuid import uuid4
+
+import msgspec
+from aiohttp import web
+
+from denizen.checkpoints.shadow import Shadow, shadow_of
+from denizen.engine.next_request import ReadSession, RequestPart, last_prompt, next_request, parts_of
+from denizen.engine.undo import Reversal, finish_undo, next_redo, next_undo, redo, undo, undo_unchanged
+from denizen.entries import AnyEntry, SessionEntry
+from denizen.errors import ConfigError, DenizenError, SessionError, SessionUnavailable, SessionUnknown
+from denizen.runtime.cache import SharedCache
+from denizen.sessions import SessionKey, new_name, short_name
+from denizen.trusted.pending_checks import run_pending_checks
+from denizen.worlds.chat.gateway import Gateway
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_response, read_body, read_key
+from denizen.worlds.chat.ledger import ledger
+from denizen.worlds.chat.turns.commands import record_for
+
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class ForkRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a request: fork at entry `at` (default: the last one), into a new chat (default: a new name)."""
+
+    at: str = ""
+    chat: _Name | None = None
+
+
+class Forked(msgspec.Struct, frozen=True):
+    """The new session, and the chat whose messages continue it."""
+
+    session_key: str
+    chat: str
+
+
+class UndoRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a request; with `force`, files that somebody changed since are overwritten, too."""
+
+    force: bool = False
+
+
+class UndoPreview(msgspec.Struct, frozen=True):
+    """What would come back: what the user had `said` (unknown for a redo), and the `diff` of the files' changes.
+
+    Files in `conflicts` were changed by others since.
+    """
+
+    said: str
+    paths: list[str]
+    diff: str
+    conflicts: list[str]
+
+
+class Undone(msgspec.Struct, frozen=True):
+    """What the user had said in the turn, and files that stayed as they are because others changed them since."""
+
+    said: str
+    left: list[str]
+
+
+class FileChanges(msgspec.Struct, frozen=True):
+    """The files that differ between two checkpoints, and how."""
+
+    paths: list[str]
+    diff: str
+
+
+class ModelView(msgspec.Struct, frozen=True):
+    """A request to the model, part by part, and its estimated tokens."""
+
+    parts: list[RequestPart]
+    tokens: int
+
+
+async def post_fork(request: web.Request) -> web.Response:
+    """Copy a session, up to one of its entries, into that of a new chat."""
+    gateway, key, asked = request.app[GATEWAY], read_key(request), await read_body(request, ForkRequest)
+    chat = asked.chat or new_name(gateway.agent.record.clock)
+    try:
+        to = str(SessionKey.of_chat(chat, "http"))
+        await gateway.agent.record.store.fork(key, to, at=asked.at)
+    except SessionError as error:
+        raise _refused(error) from error
+    gateway.outbox.changed(to)
+    return json_response(Forked(to, chat))
+
+
+async def get_undo(request: web.Request) -> web.Response:
+    """Show what taking the last turn back would do, to words and files."""
+    entries = await _read(request)
+    return await _preview(request, entries, next_undo(entries))
+
+
+async def get_redo(request: web.Request) -> web.Response:
+    """Show what taking the last undo back would do."""
+    entries = await _read(request)
+    return await _preview(request, entries, next_redo(entries))
+
+
+async def post_undo(request: web.Request) -> web.Response:
+    """Take the last turn back: its messages, and its changes to files that nobody changed since."""
+    return await _reverse(request, redoes=False)
+
+
+async def post_redo(request: web.Request) -> web.Response:
+    """Take the last undo back."""
+    return await _reverse(request, redoes=True)
+
+
+async def get_diff(request: web.Request) -> web.Response:
+    """The changes to files from one checkpoint of the session to another, or to the files as they are."""
+    gateway, entries = request.app[GATEWAY], await _read(request)
+    try:
+        found = await _shadow(gateway, entries).diff(request.query.get("from", ""), request.query.get("to", ""))
+    except DenizenError as error:
+        raise Refused(404, gateway.agent.record.redact(str(error))) from error
+    return json_response(FileChanges([*found.paths], gateway.agent.record.redact(found.text)))
+
+
+async def get_context(request: web.Request) -> web.Response:
+    """What the model sees after an entry, `at` (default: the last one): the next request, with estimated tokens."""
+    gateway, entries = request.app[GATEWAY], await _read(request)
+    header = _header(entries)
+    if header.profile not in {"", gateway.agent.record.name}:
+        how = f"denizen context {short_name(header.key)}"
+        raise Refused(409, f"Only the profile {header.profile} can tell what its model sees: {how}")
+    if at := request.query.get("at", ""):
+        count = next((number for number, entry in enumerate(entries, 1) if entry.id == at), 0)
+        if not count:
+            raise Refused(404, f"The session has no entry {at!r} on the way to its head.")
+        entries = entries[:count]
+    try:
+        record = record_for(gateway.agent, ReadSession(entries), SharedCache(1, 1))
+    except ConfigError as error:
+        raise Refused(409, str(error)) from error
+    model_request = await asyncio.to_thread(next_request, record, entries)
+    prompt = last_prompt(entries)
+    parts = [*parts_of(model_request, prompt.text if prompt else "")]
+    return json_response(ModelView(parts, sum(part.tokens for part in parts)))
+
+
+async def _read(request: web.Request) -> Sequence[AnyEntry]:
+    try:
+        return await request.app[GATEWAY].agent.record.store.read(read_key(request))
+    except SessionUnknown as error:
+        raise Refused(404, str(error)) from error
+
+
+def _header(entries: Sequence[AnyEntry]) -> SessionEntry:
+    return next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))
+
+
+def _shadow(gateway: Gateway, entries: Sequence[AnyEntry]) -> Shadow:
+    """The checkpoints of the folder in which a session works."""
+    record = gateway.agent.record
+    workspace = Path(_header(entries).workspace or record.workspace)
+    if not workspace.is_dir():
+        raise Refused(409, f"The session's folder {workspace} is gone.")
+    return shadow_of(workspace, record.home, clock=record.clock, environ=record.environ)
+
+
+async def _preview(request: web.Request, entries: Sequence[AnyEntry], reversal: Reversal | None) -> web.Response:
+    gateway = request.app[GATEWAY]
+    if reversal is None:
+        raise Refused(409, "There is nothing to take back.")
+    if not reversal.ours:
+        return json_response(UndoPreview(reversal.said, [], "", []))
+    shadow = _shadow(gateway, entries)
+    try:
+        ours = await shadow.touched(reversal.ours)
+        back, since = await shadow.diff(reversal.now, reversal.then), await shadow.diff(reversal.now)
+    except DenizenError as error:
+        raise Refused(409, gateway.agent.record.redact(str(error))) from error
+    conflicts = [path for path in since.paths if path in ours]
+    paths = [path for path in back.paths if path in ours]
+    return json_response(UndoPreview(reversal.said, paths, gateway.agent.record.redact(back.text), conflicts))
+
+
+async def _reverse(request: web.Request, *, redoes: bool) -> web.Response:
+    gateway, key, asked = request.app[GATEWAY], read_key(request), await read_body(request, UndoRequest)
+    if await gateway.database.read(partial(ledger.is_busy, session_key=key)):
+        raise Refused(409, "A turn of this session is open. Stop it, or answer its question, first.")
+    shadow = _shadow(gateway, await _read(request))
+    record = dataclasses.replace(gateway.agent.record, checkpoints=shadow)
+    await asyncio.to_thread(run_pending_checks, record.home, record.environ)
+    try:
+        session = await record.store.open(key)
+        try:
+            await finish_undo(shadow, session)
+            left: Sequence[str] = ()
+            if redoes:
+                said = await redo(record, session, force=asked.force)
+            elif asked.force:
+                said = await undo(record, session, force=True)
+            else:
+                said, left = await undo_unchanged(record, session, by=uuid4().hex)
+        finally:
+            await session.close()
+    except DenizenError as error:
+        raise _refused(error) from error
+    gateway.outbox.changed(key)
+    return json_response(Undone(said, [*left]))
+
+
+def _refused(error: DenizenError) -> Exception:
+    """The refusal for an error of a session: 404 if there is none, 409 if its state doesn't allow it."""
+    if type(error) is SessionUnavailable:
+        return error
+    return Refused(404 if isinstance(error, SessionUnknown) else 409, str(error))
+
+
+ROUTES = [
+    web.post("/api/sessions/{key}/fork", post_fork),
+    web.get("/api/sessions/{key}/undo", get_undo),
+    web.post("/api/sessions/{key}/undo", post_undo),
+    web.get("/api/sessions/{key}/redo", get_redo),
+    web.post("/api/sessions/{key}/redo", post_redo),
+    web.get("/api/sessions/{key}/diff", get_diff),
+    web.get("/api/sessions/{key}/context", get_context),
+]
