@@ -185,15 +185,11 @@ class Outbox:
         If the outcome is unknown, reconciling channels are asked again.
         """
         delays = iter(RECONCILE_DELAYS_S if channel.limits.reconciles else ())
-        since, tried_at = row.waits_since or self._now(), row.waits_since
+        since = row.waits_since or self._now()
+        part = replace(part, tried_at=datetime.fromtimestamp(row.waits_since, UTC) if row.waits_since else None)
         while True:
-            if may_be_sent:
-                at = datetime.fromtimestamp(tried_at, UTC) if tried_at else None
-                part = replace(part, may_be_sent=True, tried_at=at)
-            else:
-                tried_at = self._now()
             try:
-                sent = await channel.send(part)
+                sent = await channel.send(replace(part, may_be_sent=may_be_sent))
             except Exception as broken:  # noqa: BLE001 (the boundary to a channel: any error leaves the outcome unknown)
                 sent = Sent("unknown", f"{type(broken).__name__}: {broken}")
             self.sends[sent.state] += 1

@@ -27,8 +27,8 @@ class People:
     def is_owner(self, message: InboundMessage) -> bool:
         """Whether an owner wrote it, or a client with the token."""
         person = self._by_id.get(sender_of(message))
-        senders = _own_names(message) | ({_chat_of(message)} if message.is_group else set())
-        return message.channel in outbound.POLLED or bool(person and person.is_owner) or bool(self._owners & senders)
+        names = {*_own_names(message), *([f"{message.channel}:{message.chat}"] if message.is_group else [])}
+        return message.channel in outbound.POLLED or bool(person and person.is_owner) or bool(self._owners & names)
 
     def may_hear_heartbeats(self, message: InboundMessage) -> bool:
         """Whether the heartbeat may report to this chat: a direct chat, and an owner's if there are owners."""
@@ -55,11 +55,7 @@ class People:
 def _own_names(message: InboundMessage) -> set[str]:
     """The sender, and a direct chat that the service knows to be theirs."""
     is_theirs = not message.is_group and message.vouched_for == "chat"
-    return {sender_of(message), _chat_of(message)} if is_theirs else {sender_of(message)}
-
-
-def _chat_of(message: InboundMessage) -> str:
-    return f"{message.channel}:{message.chat}"
+    return {sender_of(message), f"{message.channel}:{message.chat}"} if is_theirs else {sender_of(message)}
 
 
 def sender_of(message: InboundMessage) -> str:

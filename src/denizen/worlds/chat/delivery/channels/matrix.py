@@ -19,16 +19,7 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec.structs import replace
 
-from denizen.ports.channel import (
-    Accept,
-    ChannelHome,
-    ChannelKind,
-    ChannelLimits,
-    ChannelRefused,
-    Fetch,
-    RateLimited,
-    Sent,
-)
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, RateLimited, Sent
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.matrix_account import (
@@ -131,8 +122,8 @@ class MatrixChannel:
                 async for room, event in self._events(client, sync):
                     if event.source.get("type") == "m.room.encrypted":
                         waiting.append(event.source | {"room_id": room.room_id})
-                    elif heard := await self._inbound(client, room, event):
-                        await accept(*heard)
+                    else:
+                        await self._accept_event(client, room, event, accept)
             self._progress = MatrixProgress(sync.next_batch, waiting[-MAX_WAITING:])
             await asyncio.to_thread(write_state, self._home.folder / "sync.json", self._progress)
             self._account.has_synced, is_first = True, False
@@ -157,22 +148,21 @@ class MatrixChannel:
             for event in events[entries[-1] + 1 if entries else 0 :]:
                 yield room, event
 
-    async def _inbound(self, client: MatrixClient, room: Any, event: Any) -> tuple[InboundMessage, Fetch | None] | None:
-        """The message of an event, and how to fetch its file; None unless somebody else wrote it."""
+    async def _accept_event(self, client: MatrixClient, room: Any, event: Any, accept: Accept) -> None:
+        """Accept the message of an event, if somebody else wrote it."""
         content = event.source.get("content")
         if event.source.get("type") != "m.room.message" or event.sender == client.user_id:
-            return None
+            return
         relation, edit_of = content, ""
         if text_at(content, "m.relates_to", "rel_type") == "m.replace":
             edit_of = text_at(content, "m.relates_to", "event_id")
             original = await _earlier_event(client, room.room_id, edit_of) if edit_of else None
             if original is None or original.sender != event.sender:
-                return None
+                return
             relation, content = original.source.get("content"), content.get("m.new_content")
         is_thread = text_at(relation, "m.relates_to", "rel_type") == "m.thread"
         thread = text_at(relation, "m.relates_to", "event_id") if is_thread else ""
         chat, is_group = f"{room.room_id}/{thread}" if thread else room.room_id, room.member_count > 2
-        has_file = bool(file_url(content))
         message = InboundMessage(
             channel=self.name,
             chat=chat,
@@ -188,7 +178,7 @@ class MatrixChannel:
             edit_of=edit_of,
             sent_at=_EPOCH + timedelta(milliseconds=min(event.server_timestamp, _MAX_MS)),
         )
-        return message, partial(self._fetch, client, event.event_id, content) if has_file else None
+        await accept(message, partial(self._fetch, client, event.event_id, content) if file_url(content) else None)
 
     async def _fetch(
         self, client: MatrixClient, event_id: str, content: Any, message: InboundMessage

@@ -266,11 +266,10 @@ class SlackChannel:
                     file.get("name", "").startswith(key[:8])  # a deleted one has none
                     for file in each.get("files", ())
                 )
-            is_found = (at or not message.content) and (has_files or not message.media)
-            if (pages := pages + 1) == _MAX_PAGES and page.get("has_more") and not is_found:
-                return None
-            if pages == _MAX_PAGES:
+            if (at or not message.content) and (has_files or not message.media):
                 break
+            if (pages := pages + 1) == _MAX_PAGES and page.get("has_more"):
+                return None
         return at, has_files
 
     async def _put_text(self, message: OutboundMessage, key: str) -> str:
