@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.worlds.moo.djangomoo import DjangoMoo
 from tests.worlds.moo.in_world import PATIENCE, player, reply, until
 
+from denizen.ports import Sent
+from denizen.sessions.held import SessionRequest
+from denizen.worlds.moo.channel import MooChannel
 from denizen.worlds.moo.tools import ALWAYS_OFFERED, NAMES
 
 pytestmark = pytest.mark.needs("redis-server")
@@ -116,3 +120,25 @@ async def test_the_server_does_what_each_tool_is_for(moo_server: DjangoMoo, tmp_
     assert {name for name, _, _ in CALLS} | {"clear_topic", *ALWAYS_OFFERED} == {
         *NAMES
     }  # only the owner clears a topic
+
+
+async def test_a_page_of_the_channel_arrives_whole_once_its_player_is_there(
+    moo_server: DjangoMoo, tmp_path: Path
+) -> None:
+    def page(text: str, player: str = "Harbinger") -> SessionRequest:
+        return SessionRequest(text[:9], text, page=player)
+
+    longest = ("brick; wall, roof. " * MooChannel.limits.length)[: MooChannel.limits.length - 1] + "!"
+    async with player(moo_server, tmp_path, "mason") as mason:
+
+        async def outcome(request: SessionRequest) -> Sent:
+            return msgspec.json.decode(await mason.brain.answer(request), type=Sent)
+
+        await until(lambda: mason.watcher.statuses)
+        assert (await outcome(page("Hello.", "Nobody"))).state == "failed"
+        away = await outcome(page(longest))
+        assert (away.state, away.reason) == ("later", "Harbinger is not currently logged in.")
+        async with player(moo_server, tmp_path, "harbinger") as harbinger:
+            assert [await outcome(page(longest)) for _ in range(2)] == [Sent(), Sent()]
+            await harbinger.hears(longest)
+            assert len(harbinger.heard(longest)) == 1
