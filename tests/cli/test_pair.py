@@ -4,9 +4,12 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Run
 from tests.cli.gateway import GatewayProgram, share
+from tests.cli.model import USAGE, Model
 
+from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import InboundMessage
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.chat.ledger import pairings
@@ -57,3 +60,37 @@ async def test_sender_is_paired_in_a_database(home: Path, denizen: Run, postgres
     share(home, postgres_url)
     code = await asked(Database(PostgresLedger(postgres_url), SystemClock()))
     await asyncio.to_thread(goes_on, denizen, code)
+
+
+@pytest.mark.parametrize("place", ["file", "server"])
+async def test_everything_of_a_sender_is_forgotten(
+    home: Path, model: Model, gateway: GatewayProgram, denizen: Run, request: pytest.FixtureRequest, *, place: str
+) -> None:
+    if place == "server":
+        share(home, request.getfixturevalue("postgres_url"))
+    (own := home / "workspace" / "own.txt").parent.mkdir()
+    own.write_text("not received")
+    await gateway.start()
+    for sender in ("ann", "ben"):
+        remember = ToolCall("", "remember", {"text": f"{sender} has a cat"})
+        model.plays(AssistantMessage([remember], usage=USAGE, stop_reason="tool_calls"), "Kept.")
+        await gateway.post(sender, "Remember it", sender=sender, id=sender, media=[str(own)])
+        await gateway.replies(sender, 1)
+    refused = await asyncio.to_thread(denizen, "pair", "forget", "http:ann", "--yes")
+    assert "The gateway is running" in refused.err
+    await gateway.end()
+
+    shown = await asyncio.to_thread(denizen, "pair", "forget", "http:ann")
+    assert (shown.status, "fact ann has a cat" in shown.err, "add --yes" in shown.err) == (2, True, True), shown.err
+    forgotten = await asyncio.to_thread(denizen, "pair", "forget", "http:ann", "--yes")
+    assert forgotten.out == "Deleted.\n", forgotten.err
+    listed = (await asyncio.to_thread(denizen, "sessions", "list", "--json")).out
+    assert ("peer:direct:ann" in listed, "peer:direct:ben" in listed) == (False, True)
+    assert own.exists()
+
+    model.plays("I remember Ben alone.")
+    await gateway.start()
+    assert (await gateway.post("ann", "Who are you?", sender="ann", id="ann"))[1]["accepted"]
+    assert [reply["content"] for reply in await gateway.replies("ann", 1)] == ["I remember Ben alone."]
+    assert ("ann has a cat" in str(model.requests[-1]), "ben has a cat" in str(model.requests[-1])) == (False, True)
+    assert [reply["in_reply_to"] for reply in await gateway.replies("ben", 1)] == ["ben"]

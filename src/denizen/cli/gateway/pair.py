@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from denizen.cli.gateway.client import Client, ask_gateway_or_ledger
+from denizen.cli.gateway.forget import forget
 from denizen.cli.output import print_table, say, write
 from denizen.cli.text import one_line
 from denizen.config.settings import Config
@@ -28,6 +29,9 @@ def pair() -> None:
 
     An unknown sender who writes to the agent gets a code. They give you the code, and you approve it.
     """
+
+
+pair.add_command(forget)
 
 
 @pair.command("list")
