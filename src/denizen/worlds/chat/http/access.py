@@ -14,8 +14,8 @@ from denizen.runtime.clock import Clock
 from denizen.text.plural import counted
 from denizen.worlds.chat.http.connections import Connections
 from denizen.worlds.chat.http.page_files import PAGE_ROUTES
-from denizen.worlds.chat.http.requests import Refused, json_response, read_body, refusal
-from denizen.worlds.chat.http.sign_in import SignIns, cookie_name, set_cookie
+from denizen.worlds.chat.http.requests import Refused, answering, json_response, read_body, refusal
+from denizen.worlds.chat.http.sign_in import SignInLink, SignIns, cookie_name, set_cookie
 from denizen.worlds.chat.http.token import new_token, read_token
 from denizen.worlds.chat.settings import GatewaySettings
 
@@ -191,15 +191,15 @@ class TokenRotated(msgspec.Struct, frozen=True):
     rotated: bool = True
 
 
-async def post_token(request: web.Request) -> web.Response:
+async def post_token(request: web.Request) -> TokenRotated:
     """Make a new token, in the file `token`. The old one is void at once, and all browsers are signed out."""
     request.app[ACCESS].rotate()
-    return json_response(TokenRotated())
+    return TokenRotated()
 
 
-async def post_sign_in_link(request: web.Request) -> web.Response:
+async def post_sign_in_link(request: web.Request) -> SignInLink:
     """Make a code that signs in one browser, once, within five minutes: `/#sign-in=CODE` is its address."""
-    return json_response(request.app[ACCESS].sign_ins.create_link())
+    return request.app[ACCESS].sign_ins.create_link()
 
 
 async def post_sign_in(request: web.Request) -> web.Response:
@@ -222,8 +222,8 @@ async def post_sign_out(request: web.Request) -> web.Response:
 
 
 ROUTES = [
-    web.post("/api/token", post_token),
-    web.post("/api/sign-in-links", post_sign_in_link),
+    web.post("/api/token", answering(post_token)),
+    web.post("/api/sign-in-links", answering(post_sign_in_link)),
     web.post("/api/sign-in", post_sign_in),
     web.post("/api/sign-out", post_sign_out),
 ]

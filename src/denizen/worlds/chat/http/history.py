@@ -20,7 +20,7 @@ from denizen.runtime.cache import SharedCache
 from denizen.sessions import SessionKey, new_name, short_name
 from denizen.trusted.pending_checks import run_pending_checks
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_response, read_body, read_key
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, answering, read_body, read_key
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.turns.commands import record_for
 
@@ -80,7 +80,7 @@ class ModelView(msgspec.Struct, frozen=True):
     tokens: int
 
 
-async def post_fork(request: web.Request) -> web.Response:
+async def post_fork(request: web.Request) -> Forked:
     """Copy a session, up to one of its entries, into that of a new chat."""
     gateway, key, asked = request.app[GATEWAY], read_key(request), await read_body(request, ForkRequest)
     chat = asked.chat or new_name(gateway.agent.record.clock)
@@ -90,42 +90,42 @@ async def post_fork(request: web.Request) -> web.Response:
     except SessionError as error:
         raise _refused(error) from error
     gateway.outbox.changed(to)
-    return json_response(Forked(to, chat))
+    return Forked(to, chat)
 
 
-async def get_undo(request: web.Request) -> web.Response:
+async def get_undo(request: web.Request) -> UndoPreview:
     """Show what taking the last turn back would do, to words and files."""
     entries = await _read(request)
     return await _preview(request, entries, next_undo(entries))
 
 
-async def get_redo(request: web.Request) -> web.Response:
+async def get_redo(request: web.Request) -> UndoPreview:
     """Show what taking the last undo back would do."""
     entries = await _read(request)
     return await _preview(request, entries, next_redo(entries))
 
 
-async def post_undo(request: web.Request) -> web.Response:
+async def post_undo(request: web.Request) -> Undone:
     """Take the last turn back: its messages, and its changes to files that nobody changed since."""
     return await _reverse(request, redoes=False)
 
 
-async def post_redo(request: web.Request) -> web.Response:
+async def post_redo(request: web.Request) -> Undone:
     """Take the last undo back."""
     return await _reverse(request, redoes=True)
 
 
-async def get_diff(request: web.Request) -> web.Response:
+async def get_diff(request: web.Request) -> FileChanges:
     """The changes to files from one checkpoint of the session to another, or to the files as they are."""
     gateway, entries = request.app[GATEWAY], await _read(request)
     try:
         found = await _shadow(gateway, entries).diff(request.query.get("from", ""), request.query.get("to", ""))
     except DenizenError as error:
         raise Refused(404, gateway.agent.record.redact(str(error))) from error
-    return json_response(FileChanges([*found.paths], gateway.agent.record.redact(found.text)))
+    return FileChanges([*found.paths], gateway.agent.record.redact(found.text))
 
 
-async def get_context(request: web.Request) -> web.Response:
+async def get_context(request: web.Request) -> ModelView:
     """What the model sees after an entry, `at` (default: the last one): the next request, with estimated tokens."""
     gateway, entries = request.app[GATEWAY], await _read(request)
     header = _header(entries)
@@ -144,7 +144,7 @@ async def get_context(request: web.Request) -> web.Response:
     model_request = await asyncio.to_thread(next_request, record, entries)
     prompt = last_prompt(entries)
     parts = [*parts_of(model_request, prompt.text if prompt else "")]
-    return json_response(ModelView(parts, sum(part.tokens for part in parts)))
+    return ModelView(parts, sum(part.tokens for part in parts))
 
 
 async def _read(request: web.Request) -> Sequence[AnyEntry]:
@@ -167,12 +167,12 @@ def _shadow(gateway: Gateway, entries: Sequence[AnyEntry]) -> Shadow:
     return shadow_of(workspace, record.home, clock=record.clock, environ=record.environ)
 
 
-async def _preview(request: web.Request, entries: Sequence[AnyEntry], reversal: Reversal | None) -> web.Response:
+async def _preview(request: web.Request, entries: Sequence[AnyEntry], reversal: Reversal | None) -> UndoPreview:
     gateway = request.app[GATEWAY]
     if reversal is None:
         raise Refused(409, "There is nothing to take back.")
     if not reversal.ours:
-        return json_response(UndoPreview(reversal.said, [], "", []))
+        return UndoPreview(reversal.said, [], "", [])
     shadow = _shadow(gateway, entries)
     try:
         ours = await shadow.touched(reversal.ours)
@@ -181,10 +181,10 @@ async def _preview(request: web.Request, entries: Sequence[AnyEntry], reversal: 
         raise Refused(409, gateway.agent.record.redact(str(error))) from error
     conflicts = [path for path in since.paths if path in ours]
     paths = [path for path in back.paths if path in ours]
-    return json_response(UndoPreview(reversal.said, paths, gateway.agent.record.redact(back.text), conflicts))
+    return UndoPreview(reversal.said, paths, gateway.agent.record.redact(back.text), conflicts)
 
 
-async def _reverse(request: web.Request, *, redoes: bool) -> web.Response:
+async def _reverse(request: web.Request, *, redoes: bool) -> Undone:
     gateway, key, asked = request.app[GATEWAY], read_key(request), await read_body(request, UndoRequest)
     if await gateway.database.read(partial(ledger.is_busy, session_key=key)):
         raise Refused(409, "A turn of this session is open. Stop it, or answer its question, first.")
@@ -207,7 +207,7 @@ async def _reverse(request: web.Request, *, redoes: bool) -> web.Response:
     except DenizenError as error:
         raise _refused(error) from error
     gateway.outbox.changed(key)
-    return json_response(Undone(said, [*left]))
+    return Undone(said, [*left])
 
 
 def _refused(error: DenizenError) -> Exception:
@@ -218,11 +218,11 @@ def _refused(error: DenizenError) -> Exception:
 
 
 ROUTES = [
-    web.post("/api/sessions/{key}/fork", post_fork),
-    web.get("/api/sessions/{key}/undo", get_undo),
-    web.post("/api/sessions/{key}/undo", post_undo),
-    web.get("/api/sessions/{key}/redo", get_redo),
-    web.post("/api/sessions/{key}/redo", post_redo),
-    web.get("/api/sessions/{key}/diff", get_diff),
-    web.get("/api/sessions/{key}/context", get_context),
+    web.post("/api/sessions/{key}/fork", answering(post_fork)),
+    web.get("/api/sessions/{key}/undo", answering(get_undo)),
+    web.post("/api/sessions/{key}/undo", answering(post_undo)),
+    web.get("/api/sessions/{key}/redo", answering(get_redo)),
+    web.post("/api/sessions/{key}/redo", answering(post_redo)),
+    web.get("/api/sessions/{key}/diff", answering(get_diff)),
+    web.get("/api/sessions/{key}/context", answering(get_context)),
 ]

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 from aiohttp import hdrs, web
@@ -10,30 +10,18 @@ from aiohttp import hdrs, web
 from denizen.sessions.facts import UsageBy
 from denizen.worlds.chat.http.access import (
     OPEN_ROUTES,
-    SignedIn,
     SignInRequest,
-    TokenRotated,
     post_sign_in,
-    post_sign_in_link,
-    post_sign_out,
-    post_token,
 )
 from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.conversation import MESSAGE_HEADER, SESSION_HEADER
 from denizen.worlds.chat.http.events import EventFrame, EventGapFrame, get_events
 from denizen.worlds.chat.http.history import (
-    FileChanges,
-    Forked,
     ForkRequest,
-    ModelView,
-    Undone,
-    UndoPreview,
     UndoRequest,
     get_context,
     get_diff,
-    get_redo,
-    get_undo,
     post_fork,
     post_redo,
     post_undo,
@@ -42,12 +30,10 @@ from denizen.worlds.chat.http.jobs import post_job
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.page_files import PAGE_ROUTES
 from denizen.worlds.chat.http.pairings import PairingRequest, post_pairing
-from denizen.worlds.chat.http.queued import QueueChange, QueueChanged, QueuedMessages, get_queue, post_queue
+from denizen.worlds.chat.http.queued import QueueChange, post_queue
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
-from denizen.worlds.chat.http.search import MAX_DAYS, MAX_FOUND, FoundSessions, UsageReport, get_search, get_usage
-from denizen.worlds.chat.http.sessions import MAX_ENTRIES, PAGE, EntryPage, SessionPage, get_session, get_sessions
-from denizen.worlds.chat.http.sign_in import SignInLink
-from denizen.worlds.chat.http.waiting import Waiting, get_waiting
+from denizen.worlds.chat.http.search import MAX_DAYS, MAX_FOUND, UsageReport, get_search, get_usage
+from denizen.worlds.chat.http.sessions import MAX_ENTRIES, PAGE, get_session, get_sessions
 from denizen.worlds.chat.timers.cron import JobRequest
 
 
@@ -75,25 +61,6 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_fork: ForkRequest,
     post_undo: UndoRequest,
     post_redo: UndoRequest,
-}
-_ANSWERS: dict[Callable[..., Any], type[msgspec.Struct]] = {
-    post_token: TokenRotated,
-    post_sign_in_link: SignInLink,
-    post_sign_in: SignedIn,
-    post_sign_out: SignedIn,
-    get_sessions: SessionPage,
-    get_session: EntryPage,
-    get_search: FoundSessions,
-    get_undo: UndoPreview,
-    post_undo: Undone,
-    get_redo: UndoPreview,
-    post_redo: Undone,
-    post_fork: Forked,
-    get_diff: FileChanges,
-    get_context: ModelView,
-    get_queue: QueuedMessages,
-    post_queue: QueueChanged,
-    get_waiting: Waiting,
 }
 _MORE = (EventFrame, EventGapFrame, UsageReport)
 """Messages of the WebSocket, and the answer of a route that can give another format."""
@@ -143,14 +110,16 @@ async def get_openapi(request: web.Request) -> web.Response:
 
 def describe(app: web.Application) -> dict[str, Any]:
     """The routes of an application, as OpenAPI 3.1."""
-    structs = [*dict.fromkeys([ErrorResponse, *_BODIES.values(), *_ANSWERS.values(), *_MORE])]
+    routes = [(route, inspect.unwrap(route.handler)) for route in app.router.routes()]
+    answers = [answer for _, handler in routes if (answer := _answer_of(handler))]
+    structs = [*dict.fromkeys([ErrorResponse, *_BODIES.values(), *answers, *_MORE])]
     made, components = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     schemas = dict(zip(structs, made, strict=True))
     paths: dict[str, dict[str, Any]] = {}
-    for route in app.router.routes():
+    for route, handler in routes:
         path = route.resource.canonical if route.resource else ""
         if route.method != hdrs.METH_HEAD and path not in PAGE_ROUTES:
-            paths.setdefault(path, {})[route.method.lower()] = _operation(path, route.handler, schemas)
+            paths.setdefault(path, {})[route.method.lower()] = _operation(path, handler, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Denizen's gateway", "version": "1"},
@@ -166,6 +135,12 @@ def describe(app: web.Application) -> dict[str, Any]:
     }
 
 
+def _answer_of(handler: Callable[..., Any]) -> type[msgspec.Struct] | None:
+    """The struct that a handler answers with, if any."""
+    answer = get_type_hints(handler).get("return", web.StreamResponse)
+    return answer if issubclass(answer, msgspec.Struct) else None
+
+
 def _operation(path: str, handler: Callable[..., Any], schemas: dict[Any, Any]) -> dict[str, Any]:
     parameters = [*_PARAMETERS.get(handler, [])]
     parameters += [
@@ -177,7 +152,7 @@ def _operation(path: str, handler: Callable[..., Any], schemas: dict[Any, Any]) 
     refused = {"description": "A refusal.", "content": _json(schemas[ErrorResponse])}
     status = "202" if handler in _ACCEPTED else "101" if handler is get_events else "200"
     done: dict[str, Any] = {"description": "It is done."}
-    if answer := _ANSWERS.get(handler):
+    if answer := _answer_of(handler):
         done["content"] = _json(schemas[answer])
     operation: dict[str, Any] = {
         "summary": text.partition("\n")[0],

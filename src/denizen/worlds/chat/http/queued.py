@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 from aiohttp import web
 
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_response, read_body, read_key
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, answering, read_body, read_key
 from denizen.worlds.chat.ledger import edits
 from denizen.worlds.chat.ledger.edits import QueuedMessage
 
@@ -35,20 +35,23 @@ class QueueChanged(msgspec.Struct, frozen=True):
     changed: bool = True
 
 
-async def get_queue(request: web.Request) -> web.Response:
+async def get_queue(request: web.Request) -> QueuedMessages:
     """The messages of a session that aren't over."""
     found = await request.app[GATEWAY].database.read(partial(edits.queued, session_key=read_key(request)))
-    return json_response(QueuedMessages(found))
+    return QueuedMessages(found)
 
 
-async def post_queue(request: web.Request) -> web.Response:
+async def post_queue(request: web.Request) -> QueueChanged:
     """Change a message whose turn hasn't begun, or take it back."""
     gateway, key, asked = request.app[GATEWAY], read_key(request), await read_body(request, QueueChange)
     change = partial(edits.change_waiting, session_key=key, message_id=asked.id, content=asked.content)
     if not await gateway.database.run(change, key):
         raise Refused(409, "No waiting message of this session has that id: its turn has begun, or is over.")
     gateway.outbox.changed(key)
-    return json_response(QueueChanged())
+    return QueueChanged()
 
 
-ROUTES = [web.get("/api/sessions/{key}/queue", get_queue), web.post("/api/sessions/{key}/queue", post_queue)]
+ROUTES = [
+    web.get("/api/sessions/{key}/queue", answering(get_queue)),
+    web.post("/api/sessions/{key}/queue", answering(post_queue)),
+]

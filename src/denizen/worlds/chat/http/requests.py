@@ -1,8 +1,9 @@
 """Reading requests, and refusing them."""
 
+import functools
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -24,6 +25,16 @@ _log = logging.getLogger(__name__)
 def json_response(answer: msgspec.Struct, status: int = 200) -> web.Response:
     """A response with this body."""
     return web.Response(body=_ENCODER.encode(answer), status=status, content_type="application/json")
+
+
+def answering(handler: Callable[[web.Request], Awaitable[msgspec.Struct]]) -> Callable[..., Awaitable[web.Response]]:
+    """A handler whose answer is a struct, as aiohttp calls it; the struct is also the route's description."""
+
+    @functools.wraps(handler)
+    async def answer(request: web.Request) -> web.Response:
+        return json_response(await handler(request))
+
+    return answer
 
 
 def refusal(status: int, why: str, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 
 from denizen.sessions.facts import FoundSession, UsageBy, UsageRow
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_response, read_number
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, answering, json_response, read_number
 
 MAX_FOUND = 100
 """Sessions in one response."""
@@ -41,11 +41,11 @@ class UsageReport(msgspec.Struct, frozen=True):
     budgets: Budgets
 
 
-async def get_search(request: web.Request) -> web.Response:
+async def get_search(request: web.Request) -> FoundSessions:
     """The sessions of all channels in which all the words of `q` were said in one message, the latest first."""
     limit = int(read_number(request, "limit", int, MAX_FOUND)) or MAX_FOUND
     search = request.app[GATEWAY].search
-    return json_response(FoundSessions([*await asyncio.to_thread(search.find, request.query.get("q", ""), limit)]))
+    return FoundSessions([*await asyncio.to_thread(search.find, request.query.get("q", ""), limit)])
 
 
 async def get_usage(request: web.Request) -> web.Response:
@@ -78,4 +78,4 @@ def _as_csv(rows: list[UsageRow]) -> str:
     return text.getvalue()
 
 
-ROUTES = [web.get("/api/search", get_search), web.get("/api/usage", get_usage)]
+ROUTES = [web.get("/api/search", answering(get_search)), web.get("/api/usage", get_usage)]

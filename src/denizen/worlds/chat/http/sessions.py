@@ -12,7 +12,7 @@ from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import SessionInfo
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_response, read_key, read_number
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, answering, read_key, read_number
 
 PAGE = 200
 """Sessions, or entries, in one response, unless a `limit` asks for more entries."""
@@ -38,7 +38,7 @@ class EntryPage(msgspec.Struct, frozen=True):
     total: int
 
 
-async def get_sessions(request: web.Request) -> web.Response:
+async def get_sessions(request: web.Request) -> SessionPage:
     """The index, the latest first: those used before a time, or after so many of them.
 
     `channel`, `profile` and `ended` select sessions. The costs are those of all turns, as far as they are known.
@@ -58,7 +58,7 @@ async def get_sessions(request: web.Request) -> web.Response:
         is_full, until = len(page) >= limit, page[-1].used if page else 0.0
         found += [info for info in page if _is_selected(request, info)]
     sessions = await _with_costs(gateway, found)
-    return json_response(SessionPage(sessions, until if is_full else None, next_ if is_full else None))
+    return SessionPage(sessions, until if is_full else None, next_ if is_full else None)
 
 
 def _is_selected(request: web.Request, info: SessionInfo) -> bool:
@@ -75,7 +75,7 @@ async def _with_costs(gateway: Gateway, found: Sequence[SessionInfo]) -> list[Se
     return [msgspec.structs.replace(each, cost_usd=max(each.cost_usd, spent.get(each.key, 0.0))) for each in found]
 
 
-async def get_session(request: web.Request) -> web.Response:
+async def get_session(request: web.Request) -> EntryPage:
     """The entries of a session from its first; after so many of them, or the last ones before so many."""
     try:
         entries = await request.app[GATEWAY].agent.record.store.read(read_key(request))
@@ -87,7 +87,7 @@ async def get_session(request: web.Request) -> web.Response:
     end = min(before, len(entries)) if before else after + limit
     first = max(end - limit, 0) if before else after
     next_ = end if end < len(entries) else None
-    return json_response(EntryPage([*entries[first:end]], next_, first, len(entries)))
+    return EntryPage([*entries[first:end]], next_, first, len(entries))
 
 
-ROUTES = [web.get("/api/sessions", get_sessions), web.get("/api/sessions/{key}", get_session)]
+ROUTES = [web.get("/api/sessions", answering(get_sessions)), web.get("/api/sessions/{key}", answering(get_session))]

@@ -15,7 +15,7 @@ from denizen.ports import SessionInfo
 from denizen.sessions import short_name
 from denizen.sessions.index import title_of
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http.requests import GATEWAY, json_response
+from denizen.worlds.chat.http.requests import GATEWAY, answering
 from denizen.worlds.chat.ledger import questions
 from denizen.worlds.chat.ledger.pairings import Pairing
 from denizen.worlds.chat.ledger.questions import OpenQuestion
@@ -58,7 +58,7 @@ class Waiting(msgspec.Struct, frozen=True):
     pairings: list[Pairing]
 
 
-async def get_waiting(request: web.Request) -> web.Response:
+async def get_waiting(request: web.Request) -> Waiting:
     """Everything that waits for a person, in chats and at terminals, with what would run and why it is asked."""
     gateway = request.app[GATEWAY]
     asked = {each.message.session_key: each for each in await gateway.database.read(questions.open_questions)}
@@ -67,7 +67,7 @@ async def get_waiting(request: web.Request) -> web.Response:
     found += [await _question_elsewhere(gateway, each) for each in parked if each.key not in asked]
     waiting = sorted(filter(None, found), key=lambda each: each.asked_at)
     unpaired = [each for each in await gateway.access.pairings() if not each.approved_at]
-    return json_response(Waiting(waiting, unpaired))
+    return Waiting(waiting, unpaired)
 
 
 async def _question(gateway: Gateway, key: str, asked: OpenQuestion) -> WaitingQuestion | None:
@@ -122,4 +122,4 @@ def _described(entries: Sequence[AnyEntry], key: str, call: WaitingCall, *, at: 
     )
 
 
-ROUTES = [web.get("/api/waiting", get_waiting)]
+ROUTES = [web.get("/api/waiting", answering(get_waiting))]
