@@ -161,6 +161,11 @@ class Floor:
         async with self._http.get(URL(self._url).with_path(path)) as response:
             return await response.read()
 
+    async def answered(self) -> Figures:
+        """One question that is answered at once."""
+        await (await self.open("answered", "disk"))(QUESTION)
+        return {}
+
     async def words(self, path: str, count: int) -> Figures:
         """CPU microseconds per chunk of a streamed reply, its text handed on in pieces; `path` tells the format."""
         url = self._stage.base_url.replace("/scene/", "/words/") + path
@@ -198,7 +203,7 @@ async def build(stage: Stage) -> Floor:
 
 
 def extra(floor: Floor) -> Mapping[str, Command]:
-    return {"replay": floor.replay, "words": floor.words}
+    return {"replay": floor.replay, "words": floor.words, "answered": floor.answered}
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 It speaks Anthropic Messages and OpenAI Chat Completions, buffered and streamed, and the streams of OpenAI Responses and
 Gemini. The path's first part says how: `/scene` plays the scene (a tool call, then the answer), `/words` streams one
-long reply, `/echo` repeats the ticket of the last message, `/slow` does so after 200 ms, `/hold` never answers.
-`GET /stats` gives and resets the requests and bytes received, `GET /arrivals` when each ticket came first, `GET /body`
+long reply, `/answer` answers without a call, `/echo` repeats the ticket of the last message, `/slow` does so after
+200 ms, `/hold` never answers. `GET /stats` gives and resets the requests and bytes received, `GET /arrivals` when each ticket came first, `GET /body`
 the last request body that came.
 """
 
@@ -97,6 +97,8 @@ def answer(request: Request) -> bytes | None:
         return None
     if request.target.startswith(("/echo", "/slow")):
         return replies.echo.numbered(request.ticket)
+    if request.target.startswith("/answer"):
+        return replies.answer.fresh()
     if request.target.startswith("/words"):
         return replies.words.fresh()
     if b'"tools":' in request.body and request.body.rfind(_RESULT) < request.body.rfind(_QUESTION):

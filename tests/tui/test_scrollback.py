@@ -7,7 +7,7 @@ from tests.tui.picture import picture
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from denizen.tui.scrollback import Line, Scrollback, broken
+from denizen.tui.scrollback import Line, Scrollback
 
 
 class Shown(App[None]):
@@ -120,19 +120,3 @@ async def test_times_are_shown_where_they_change_and_at_the_top(pilot: Pilot[Non
     lines(pilot).add(Line("server", "a", "10:00"), Line("server", "b", "10:00"), Line("server", "c", "10:01"))
     await pilot.pause()
     assert picture(pilot.app).splitlines()[:3] == ["10:00 a", "      b", "10:01 c"]
-
-
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
-        ("", [""]),
-        ("exactly 10", ["exactly 10"]),
-        ("exactly 10 and", ["exactly 10", "and"]),
-        ("one two three", ["one two", "three"]),
-        ("abcdefghijklmno", ["abcdefghij", "klmno"]),
-        ("           indented", ["          ", "indented"]),
-        ("é" * 12, ["é" * 10, "éé"]),
-    ],
-)
-def test_lines_break_between_words_where_there_are_some(text: str, rows: list[str]) -> None:
-    assert list(broken(text, 10)) == rows

@@ -8,6 +8,7 @@ import msgspec
 
 from denizen.actions.native import Native
 from denizen.actions.recovery import RECOVERED
+from denizen.config.pattern import pattern
 from denizen.messages import AssistantMessage, Thinking, ToolCall
 from denizen.ports import NOTHING_SEEN, Directive, Intent, ModelRequest, SeenText, StreamFilter, Toolset
 from denizen.text.special_tokens import scrub
@@ -16,17 +17,17 @@ BARE: Final = f"{RECOVERED}bare-"
 """Prefix of the ids of calls that are a whole reply without any syntax: they count only while a goal is set."""
 
 _KEYWORDS: Final = "GOAL|PLAN|COMMAND|SCRIPT|DONE|BUILD_PLAN|SOUL_PATCH_RULE|SOUL_PATCH_VERB|SOUL_PATCH_NOTE"
-_DIRECTIVE: Final = re.compile(rf"\s*(?P<bold>\**)(?P<name>{_KEYWORDS})\**\s*:\**(?P<value>.*)")
-_TAGGED: Final = re.compile(r"\s*<(?P<tag>[\w-]+)>(?P<inner>.*)</(?P=tag)>\s*")
+_DIRECTIVE: Final = pattern(rf"\s*(?P<bold>\**)(?P<name>{_KEYWORDS})\**\s*:\**(?P<value>.*)")
+_TAGGED: Final = pattern(r"\s*<(?P<tag>[\w-]+)>(?P<inner>.*)</(?P=tag)>\s*")
 _TAGS: Final = 3
 """Tags in each other that may be around a line."""
-_TAG: Final = re.compile(r"\s*</?[\w-]+>\s*")
+_TAG: Final = pattern(r"\s*</?[\w-]+>\s*")
 _FENCE: Final = "```"
-_BEGINS_COMMAND: Final = re.compile(
+_BEGINS_COMMAND: Final = pattern(
     r"@|(?:say|emote|page|whisper|look|go|take|get|put|drop|give|open|close|read|teleport"
     r"|[nsewud]|[ns][ew]|(?:north|south)(?:east|west)?|east|west|up|down)(?=\s|\Z)"
 )
-_PHRASE: Final = re.compile(r"[a-z][^.?!…:]*")
+_PHRASE: Final = pattern(r"[a-z][^.?!…:]*")
 _GRAMMAR: Final = """\
 <directives>
 Each of these counts on a line of its own; what else you write are thoughts, which nobody in the world hears.

@@ -2,12 +2,12 @@
 
 import contextlib
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from denizen.config.pattern import pattern
 from denizen.errors import ConfigError
 from denizen.messages import Document, Image, Text, UserPart, from_outside
 from denizen.text.documents import PDF, as_taken, attached_document, attached_picture, is_pdf, picture_type, read_pdf
@@ -16,7 +16,7 @@ MAX_ATTACHMENT_BYTES = 10_000_000
 """Bytes of one attachment."""
 
 _CHUNK = 1_000_000
-_MENTION = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
+_MENTION = pattern(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
 
 
 def compose(text: str, workspace: Path, images: Sequence[Path] = (), piped: bytes = b"") -> list[UserPart]:

@@ -4,12 +4,13 @@ import re
 from typing import Any
 
 from denizen.cli.text import cut, one_line
+from denizen.config.pattern import pattern
 from denizen.events import Retry, RunResult, ToolEnd
 from denizen.messages import AssistantMessage
 from denizen.text.plural import counted, usage_parts
 
-_EXIT_CODE = re.compile(r"^\[(exit code [^\]]*)\]$", re.MULTILINE)
-_PATCHED = re.compile(r"^(?:\+\+\+ (?:b/)?|\*\*\* (?:Add|Update|Delete) File: )(?!/dev/null)([^\t\n]+)", re.MULTILINE)
+_EXIT_CODE = pattern(r"^\[(exit code [^\]]*)\]$", re.MULTILINE)
+_PATCHED = pattern(r"^(?:\+\+\+ (?:b/)?|\*\*\* (?:Add|Update|Delete) File: )(?!/dev/null)([^\t\n]+)", re.MULTILINE)
 _SUBJECTS = (
     *("command", "pattern", "url", "query", "target", "name", "path", "args", "text"),
     *("question", "label", "outputs"),

@@ -3,7 +3,6 @@
 import asyncio
 import difflib
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import Literal
 
 import click
@@ -11,6 +10,7 @@ import msgspec
 
 from denizen.cli.output import print_table, write, write_json
 from denizen.config.load import Loaded, load
+from denizen.config.plugins import entry_points
 from denizen.config.toml import SettingsFile
 from denizen.errors import ConfigError, ModelError
 from denizen.models.catalogue import PricedModel, known_model, known_models
@@ -116,7 +116,7 @@ def why_in_use(loaded: Loaded, name: str) -> str:
 
 def _names(loaded: Loaded, provider: str | None) -> list[str]:
     """The names of all providers, or of the one that is meant."""
-    plugins = entry_points(group="denizen.models").names
+    plugins = entry_points("denizen.models").names
     names = [*dict.fromkeys((*loaded.config.providers, *PROVIDERS, "bedrock", *sorted(plugins), "offline"))]
     if provider is None:
         return names

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import shlex
 import sys
 import textwrap
@@ -19,6 +18,7 @@ from denizen.cli.host import Asker, Host, coloured_diff
 from denizen.cli.output import error_width, say, write, write_markdown
 from denizen.cli.progress import ProgressLines
 from denizen.cli.text import UNLIMITED, cut, cut_before, one_line, printable
+from denizen.config.pattern import pattern
 from denizen.events import (
     Compacted,
     Done,
@@ -59,7 +59,7 @@ INDENT_CELLS = 4
 RENDER_INTERVAL_S = 0.1
 """Seconds: what streams in smaller pieces is rendered together."""
 
-_OWN_WORD = re.compile(r"\[.+\]")
+_OWN_WORD = pattern(r"\[.+\]")
 
 
 class Terminal(Host):

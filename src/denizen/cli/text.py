@@ -30,7 +30,7 @@ def width(text: str) -> int:
 
 def cut(text: str, cells: int) -> str:
     """As much of a line as fits into that many cells of a terminal, with an ellipsis where something is missing."""
-    if width(text) <= cells:
+    if 2 * len(text) <= cells or width(text) <= cells:  # no character takes more than two
         return text
     from rich.cells import chop_cells
 
@@ -49,12 +49,11 @@ def wrapped(text: str, cells: int) -> str:
         if width(line) <= cells:
             lines.append(line)
             continue
-        from rich.console import Console
-        from rich.text import Text
+        from denizen.text.wrapping import broken
 
         words = line.lstrip()
         indent = line[: len(line) - len(words)]
-        lines += [indent + part.plain.rstrip() for part in Text(words).wrap(Console(), max(cells - len(indent), 1))]
+        lines += [indent + part.rstrip() for part in broken(words, max(cells - len(indent), 1))]
     return "\n".join(lines)
 
 

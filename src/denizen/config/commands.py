@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
+
+from denizen.config.pattern import pattern
 from denizen.config.shell_script import UNKNOWN, UnclearScript, commands_in
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""
       (?P<blank>[ \t]+)
     | (?P<ignored>(?:[012]?>&[012]|(?:[012]?>>?|&>|<)[ ]?/dev/null)(?![^\s;&|]))
@@ -18,27 +20,26 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_RESERVED = re.compile(
+_RESERVED = pattern(
     r"(?:!|\[\[|case|coproc|do|done|elif|else|esac|fi|for|function|if|select|then|time|until|while)(?!\S)"
 )
-_RUNNERS = re.compile(
+_RUNNERS = pattern(
     r"!|bash|builtin|busybox|chroot|chrt|command|coproc|dash|do|doas|elif|else|env|eval|exec|find|flock|if|ionice|nice"
     r"|nohup|npx|parallel|prlimit|runuser|script|setarch|setsid|sh|stdbuf|strace|sudo|su|systemd-run|taskset|then|time"
     r"|timeout|trap|unshare|until|watch|while|xargs|zsh"
 )
 """Words after which another program may come."""
-_BEFORE = re.compile(r"\w+(?:\[[^]]*\])?\+?=|[012&]*[<>]")
+_BEFORE = pattern(r"\w+(?:\[[^]]*\])?\+?=|[012&]*[<>]")
 """Words that may come before a program: an assignment, or a redirection."""
 _MAX_PREFIXES = 12
 """Words at the beginning of a command that may come before the program that matters."""
-_GIT_VALUE = re.compile("-[Cc]|--(?:git-dir|work-tree|namespace)")
+_GIT_VALUE = pattern("-[Cc]|--(?:git-dir|work-tree|namespace)")
 """Options of git that a value follows."""
-_QUOTING = re.compile(r"""\$(?=['"])|['"\\]""")
-_SEPARATORS = re.compile(r"[;&|\n(){}`]|\$\(|[<>]\(")
+_QUOTING = pattern(r"""\$(?=['"])|['"\\]""")
+_SEPARATORS = pattern(r"[;&|\n(){}`]|\$\(|[<>]\(")
 
 
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
+class SimpleCommand(msgspec.Struct, frozen=True):
     """One program with its arguments: as written, and without quotes. Another command runs an `inner` one."""
 
     text: str

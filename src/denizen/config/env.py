@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from denizen.config.files import as_text, read_settings
+from denizen.config.pattern import pattern
 from denizen.errors import ConfigError
 
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = pattern(
     r"""(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*
     (?:'(?P<literal>[^']*)'|"(?P<escaped>(?:[^"\\]|\\.)*)"|(?P<bare>[^'"\s\#].*?)?)
     \s*(?:(?<=\s)\#.*)?""",
     re.ASCII | re.VERBOSE,
 )
-_ESCAPE = re.compile(r"\\(.)")
+_ESCAPE = pattern(r"\\(.)")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
-_REFERENCE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_]\w*)\})?", re.ASCII)
+_REFERENCE = pattern(r"\$\$\{|\$\{(?:([A-Za-z_]\w*)\})?", re.ASCII)
 
 
 def read_dotenv(home: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ from denizen.config.check import check, convert, fields
 from denizen.config.env import fill_in, read_dotenv, references
 from denizen.config.files import as_text, read_settings
 from denizen.config.home import expand, find_home, located, places
+from denizen.config.pattern import pattern
 from denizen.config.people import Person
 from denizen.config.settings import Config
 from denizen.config.toml import KeyPath, SettingsFile, dotted, parse, strings
@@ -42,7 +43,7 @@ and who reaches the gateway.
 
 Its MCP servers are in its `.mcp.json`.
 """
-_CHANNEL_NAME = re.compile(r"[A-Za-z0-9][\w-]{,39}", re.ASCII)
+_CHANNEL_NAME = pattern(r"[A-Za-z0-9][\w-]{,39}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +276,9 @@ class _Reader:
 
     def _add_worlds(self, names: Set[str]) -> None:
         """Give the struct of the whole file a table for each installed world of these names that has settings."""
-        from importlib.metadata import entry_points
+        from denizen.config.plugins import entry_points, load_entry_point
 
-        from denizen.config.plugins import load_entry_point
-
-        found = [entry for entry in entry_points(group="denizen.worlds") if entry.name in names] if names else []
+        found = [entry for entry in entry_points("denizen.worlds") if entry.name in names] if names else []
         worlds = {entry.name: getattr(load_entry_point(entry, "world"), "settings", None) for entry in found}
         tables = [(name, each, msgspec.field(default_factory=each)) for name, each in worlds.items() if each]
         if tables:

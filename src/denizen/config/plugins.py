@@ -1,14 +1,31 @@
 """Objects that other packages provide through entry points."""
 
-from importlib.metadata import EntryPoint, entry_points
+import functools
+import sys
+from importlib.metadata import Distribution, EntryPoint, EntryPoints, distributions
 from typing import Any
 
 from denizen.errors import ConfigError
 
 
+def entry_points(group: str) -> EntryPoints:
+    """The installed ones of a group."""
+    return EntryPoints(entry for entry in _installed((*sys.path,)) if entry.group == group)
+
+
+@functools.cache
+def _installed(_: tuple[str, ...]) -> list[EntryPoint]:
+    """Those of all our groups. Packages without any are passed over: to read all that is installed takes long."""
+    ours: dict[str, Distribution] = {}
+    for package in distributions():
+        if "[denizen." in (package.read_text("entry_points.txt") or ""):
+            ours.setdefault(package.name, package)  # the first on the path is the one that is imported
+    return [entry for package in ours.values() for entry in package.entry_points]
+
+
 def channel_entries() -> dict[str, EntryPoint]:
     """The installed kinds of channels, by name."""
-    return {entry.name: entry for entry in sorted(entry_points(group="denizen.channels"))}
+    return {entry.name: entry for entry in sorted(entry_points("denizen.channels"))}
 
 
 def load_entry_point(entry: EntryPoint, what: str) -> Any:

@@ -14,17 +14,18 @@ from urllib.parse import quote, unquote, unquote_plus
 
 import msgspec
 
+from denizen.config.pattern import pattern
 from denizen.config.settings import Config
 from denizen.config.toml import dotted, strings
 from denizen.messages import AssistantMessage, ToolResult
 
 Cleaned = TypeVar("Cleaned", AssistantMessage, ToolResult)
 
-MARK = re.compile(r"\[redacted:[^\[\]\n]{1,200}\]")
+MARK = pattern(r"\[redacted:[^\[\]\n]{1,200}\]")
 """The mark that replaces a secret; it names the secret, so that it can be put back."""
 MIN_SECRET_CHARS = 8
 """Characters of the shortest secret that is looked for: replacing a shorter one would destroy ordinary text."""
-KNOWN_KEY = re.compile(
+KNOWN_KEY = pattern(
     r"""\b(?:AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,}
     |sk-(?:ant-|proj-)?[\w-]{20,}|sk_live_\w{16,}|AIza[\w-]{35}|npm_\w{36}|pypi-[\w-]{50,})
     |-----BEGIN[ A-Z]*PRIVATE\ KEY-----""",
@@ -41,9 +42,9 @@ _SECRET_WORDS = frozenset(
     }
 )
 """Words in the names of secrets."""
-_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAME_WORD = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _HEADER_WORDS = _SECRET_WORDS | {"AUTH", "AUTHORIZATION", "COOKIE"}
-_NAMED_PLACE = re.compile(r"(?i)_(FILE|PATH|DIR|HOME)$|^PWD$")
+_NAMED_PLACE = pattern(r"(?i)_(FILE|PATH|DIR|HOME)$|^PWD$")
 _WORDS = r"(?:[a-z]{,15} | [A-Z]{,15} | [A-Z][a-z]{,14}) (?:[-_\ ] (?:[a-z]{,15} | [A-Z]{,15}))?"
 _PLACES = r"""
       [-+]?\d[\d.,_-]*(?:-[a-z]{,15})?                    # a number, a date, a version
@@ -52,10 +53,10 @@ _PLACES = r"""
     | /[A-Za-z][a-z]*(?:/[\w.@+\ -]+)*/?
     | [\w.-]+(?:/[\w.-]+)+\.[a-z]{2,5}
 """
-_PLAIN = re.compile(f"(?x){_WORDS}|{_PLACES}")
-_PLACE = re.compile(f"(?x){_PLACES}")
-_PERCENT = re.compile("%[0-9A-F]{2}")
-_URL_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
+_PLAIN = pattern(f"(?x){_WORDS}|{_PLACES}")
+_PLACE = pattern(f"(?x){_PLACES}")
+_PERCENT = pattern("%[0-9A-F]{2}")
+_URL_PASSWORD = pattern(r"://[^/\s:@]*:([^/\s@]+)@")
 
 
 class Redactor:

@@ -8,7 +8,6 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,7 @@ _STRICTEST_FIRST = ("deny", "ask", "allow")
 _VERBS = {"allow": "allows", "ask": "asks about", "deny": "denies"}
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSubject:
+class RuleSubject(msgspec.Struct, frozen=True):
     """One thing that a call would do.
 
     A rule that allows must match all of `surely` (empty: only the exact `whole` will do); one that asks or denies needs

@@ -6,6 +6,8 @@ from functools import cache
 from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
+from denizen.config.pattern import pattern
+
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
@@ -18,29 +20,29 @@ _MAX_OPERATORS = 1000
 _MAX_COMMANDS = 1000
 _MAX_TEXTS = 64
 """Values of a word's variables that are tried."""
-_SHELLS = re.compile(r"(?:ba|da|k|z|a)?sh")
-_AWK = re.compile(r"[gmn]?awk")
-_AWK_RUNS = re.compile(
+_SHELLS = pattern(r"(?:ba|da|k|z|a)?sh")
+_AWK = pattern(r"[gmn]?awk")
+_AWK_RUNS = pattern(
     r"""\bsystem\s*\(|@\w+\s*\(|(?<!\|)\|&?\s*(?:"|getline)|"\s*\|(?!\|)|print[^;{}\n]*(?<!\|)\|(?!\|)"""
 )
 """Constructs of awk that run a command."""
-_WRAPPERS = re.compile(
+_WRAPPERS = pattern(
     r"busybox|builtin|chroot|chrt|command|coproc|doas|env|exec|flock|ionice|nice|nohup|npx|parallel|prlimit|runuser"
     r"|setarch|setsid|stdbuf|strace|sudo|systemd-run|taskset|time|timeout|unshare|watch|xargs"
 )
 """Programs that run a command in their arguments."""
-_NO_PROGRAM = re.compile(r"[\d.]+[smhd]?|\w+\+?=.*|[^\w\0]+", re.DOTALL)
+_NO_PROGRAM = pattern(r"[\d.]+[smhd]?|\w+\+?=.*|[^\w\0]+", re.DOTALL)
 """An argument of these that can't be the program: a number, an assignment, punctuation."""
 _SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "eval", "source", ".", "let", "unset"})
 """Commands after which a variable may be other than what the script assigns."""
 _COMMANDS = frozenset({"command", "declaration_command", "unset_command", "test_command", "variable_assignment"})
 _PIECES = frozenset({"string", "concatenation", "command_name"})
-_GLOB = re.compile(r"^(?:[*?]+|\[[^]]*\])+(?=\w)|(?<=[\w./*?\]-])(?:[*?]|\[[^]]*\])")
-_FOLDER = re.compile(r'"?\$\{?(\w+)\}?"?/')
+_GLOB = pattern(r"^(?:[*?]+|\[[^]]*\])+(?=\w)|(?<=[\w./*?\]-])(?:[*?]|\[[^]]*\])")
+_FOLDER = pattern(r'"?\$\{?(\w+)\}?"?/')
 """A program's path that begins with a variable: where the script doesn't set that, the program is known."""
-_BACKQUOTED = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
-_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
-_ESCAPE = re.compile(r"\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
+_BACKQUOTED = pattern(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_BRACES = pattern(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_ESCAPE = pattern(r"\\(?:x([\da-fA-F]{1,2})|u([\da-fA-F]{1,4})|U([\da-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPE_NAMES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 
 Values = Mapping[str, Sequence[str]] | None

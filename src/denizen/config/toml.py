@@ -4,9 +4,10 @@ import bisect
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from denizen.config.files import as_text, read_settings
 from denizen.errors import ConfigError
@@ -25,8 +26,7 @@ _MAX_LINES = 1000
 _MAX_DEPTH = 50
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFile:
+class SettingsFile(msgspec.Struct, frozen=True):
     """A file of settings, or the options of a command line (`text` empty): its name, text and data."""
 
     name: str

@@ -3,7 +3,6 @@
 These are `denizen.toml`, `.mcp.json`, skills and definitions of subagents.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -18,8 +17,7 @@ SKILL_FOLDERS = (".denizen/skills", ".claude/skills", "skills")
 AGENT_FOLDERS = (".denizen/agents", ".claude/agents")
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFiles:
+class ProjectFiles(msgspec.Struct, frozen=True):
     """The bytes of a folder's `denizen.toml` and `.mcp.json`; None: it has none."""
 
     settings: bytes | None

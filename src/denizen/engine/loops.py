@@ -3,11 +3,11 @@
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 
+from denizen.config.pattern import pattern
 from denizen.messages import Text, ToolCall, ToolResult
 from denizen.ports import Action, Backtrack, Escalate, GiveUp, Iteration, Proceed
 from denizen.text.not_run import DROPPED, MISSING
@@ -22,7 +22,7 @@ before, and the ladder starts over."""
 BOOKKEEPING = frozenset({"keep", "note", "notes", "task"})
 """Bookkeeping tools of the agent: their calls count neither as a loop nor as news."""
 
-_TIMES = re.compile(
+_TIMES = pattern(
     r"(?<![\d.])\d{1,9}(?:\.\d{1,9})?\s?(?:ms|s|secs?|seconds?|min|minutes?)\b"
     r"|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?\b"
 )
@@ -53,8 +53,7 @@ class _Attempt(NamedTuple):
     iteration: int
 
 
-@dataclass(frozen=True, slots=True)
-class _LoopSign:
+class _LoopSign(msgspec.Struct, frozen=True):
     """Why a turn seems to loop, and since which iteration."""
 
     what: str

@@ -25,13 +25,11 @@ AcceptReply = Callable[[str], Awaitable[str]]
 """Checks a reply that would end the turn: returns what is wrong, for the model, or empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resume:
+class Resume(msgspec.Struct, frozen=True):
     """Go on with a turn that a crash or a question left unfinished."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
+class Cycle(msgspec.Struct, frozen=True):
     """A turn that no message begins: a world's tick, a heartbeat. `text` prompts the model; its entry has the `id`."""
 
     text: str = ""

@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from denizen.config.pattern import pattern
 from denizen.messages import ATTACHED, Text, ToolCall, ToolResult, UserMessage
 
-_URL = re.compile(r"https?://[^\s<>\"'`]+")
-_WORD = re.compile(r"\w+")
+_URL = pattern(r"https?://[^\s<>\"'`]+")
+_WORD = pattern(r"\w+")
 _ABOUT_THE_USER = frozenset({"the", "user", "s"})
 """Words by which an agent refers to a user who said `I`."""
 

@@ -1,12 +1,12 @@
 """MEMORY.md and the daily notes: the same in plain files and in PostgreSQL."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.ports import UNTRUSTED, Fact
 from denizen.runtime.clock import Clock
@@ -20,8 +20,8 @@ MAX_READ = 1_000_000
 """Bytes or characters of one note that are searched, the last ones."""
 _MAX_DAYS = 400
 """Daily notes that are searched, the latest."""
-_FACT = re.compile(r"(?:[-*+] +)?(?:(?P<day>\d{4}-\d\d-\d\d): *)?(?P<untrusted>\[untrusted\] *)?(?P<text>.*)")
-_DAY = re.compile(r"(\d{4})(\d\d)(\d\d)\.md")
+_FACT = pattern(r"(?:[-*+] +)?(?:(?P<day>\d{4}-\d\d-\d\d): *)?(?P<untrusted>\[untrusted\] *)?(?P<text>.*)")
+_DAY = pattern(r"(\d{4})(\d\d)(\d\d)\.md")
 
 
 class NoteTexts(Protocol):

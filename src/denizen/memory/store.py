@@ -3,10 +3,10 @@
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import LiteralString, Protocol
 
+import msgspec
 from msgspec.structs import replace
 
 from denizen.ports import Fact
@@ -44,8 +44,7 @@ class FactTable(Protocol):
         """What a model makes of the latest facts, by their numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFact:
+class FoundFact(msgspec.Struct, frozen=True):
     """A fact, and those of the terms that were looked for that it has."""
 
     fact: Fact

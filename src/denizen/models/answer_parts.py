@@ -1,16 +1,16 @@
 """The parts of an answer that has words and thoughts in pieces, one run of them after the other, and calls between."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 import msgspec
 
+from denizen.config.pattern import pattern
 from denizen.events import StreamEvent, TextDelta, TextEnd, ThinkingDelta, ThinkingEnd, ToolCallDelta, ToolCallEnd
 from denizen.messages import AssistantMessage, AssistantPart, Opaque, Text, Thinking, ToolCall
 from denizen.models.failures import ModelIdentity
 
-_WORD: Final = re.compile(r"\S+\s*|\s+")
+_WORD: Final = pattern(r"\S+\s*|\s+")
 
 
 def events_of(message: AssistantMessage) -> Iterator[StreamEvent]:

@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from denizen.config.pattern import pattern
 from denizen.config.settings import Prices
 from denizen.messages import Usage
 from denizen.ports import Limits
@@ -27,7 +28,7 @@ class PricedModel(NamedTuple):
     output_price: float | None
 
 
-_NO_CHAT: Final = re.compile(
+_NO_CHAT: Final = pattern(
     r"embed|rerank|moderat|guard|safety|image|\bocr\b|computer-use"
     r"|whisper|transcri|\btts\b|speech|audio|voice|realtime|\blive\b|orpheus|lyria"
     r"|^(ada|babbage|curie|davinci|text-davinci)\b|gpt-3.5-turbo-instruct"  # these complete a text
@@ -37,21 +38,19 @@ _NO_CHAT: Final = re.compile(
 """Names of models that don't answer in a chat, and of what isn't a model's whole name."""
 
 _OTHER_FORMATS: Final = {
-    "openai": re.compile("deep-research"),  # these want a search of their own
-    "google": re.compile(r"^(?!gemini|gemma)"),
-    "gemini": re.compile(r"^(?!gemini|gemma)"),
-    "vertex": re.compile(r"^(?!gemini)"),
-    "bedrock": re.compile(r"^(?!.*anthropic\.)"),
+    "openai": pattern("deep-research"),  # these want a search of their own
+    "google": pattern(r"^(?!gemini|gemma)"),
+    "gemini": pattern(r"^(?!gemini|gemma)"),
+    "vertex": pattern(r"^(?!gemini)"),
+    "bedrock": pattern(r"^(?!.*anthropic\.)"),
 }
 """Names of a provider's models that don't answer in the format in which we ask it."""
 
-_RESPONSES_ONLY: Final = re.compile(r"^(o\d|gpt-).*-pro\b|codex|deep-research")
-_THINKS: Final = re.compile(r"^(o\d|gpt-[5-9](?!.*(chat|search)))")
+_RESPONSES_ONLY: Final = pattern(r"^(o\d|gpt-).*-pro\b|codex|deep-research")
+_THINKS: Final = pattern(r"^(o\d|gpt-[5-9](?!.*(chat|search)))")
 """OpenAI's models whose thoughts only Responses keeps between calls."""
 
-_SHORT_ANSWERS: Final = re.compile(
-    r"claude-3-(opus|sonnet|haiku)|gpt-3\.5-turbo|gpt-4-(turbo|1106|0125)|gpt-4o-2024-05"
-)
+_SHORT_ANSWERS: Final = pattern(r"claude-3-(opus|sonnet|haiku)|gpt-3\.5-turbo|gpt-4-(turbo|1106|0125)|gpt-4o-2024-05")
 
 
 def limits(provider: str, model: str, betas: Sequence[str] = ()) -> Limits:

@@ -8,11 +8,12 @@ from typing import Final
 
 from yarl import URL
 
+from denizen.config.pattern import pattern
 from denizen.errors import ConfigError
 from denizen.models.providers import without_secrets
 
-_HOST: Final = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
-_HEADER_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_HOST: Final = pattern(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}\.?|[\da-f:.]*:[\da-f:.]*(?:%\w+)?", re.ASCII)
+_HEADER_NAME: Final = pattern(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _RESERVED_HEADERS: Final = {"content-length", "transfer-encoding"}
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -10,6 +9,7 @@ from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 
+from denizen.config.pattern import pattern
 from denizen.errors import ErrorKind, ModelError
 from denizen.messages import AssistantMessage, Thinking
 from denizen.models.parsing import decode
@@ -28,13 +28,13 @@ _T = TypeVar("_T")
 _ANY_JSON: Final = msgspec.json.Decoder()
 _MIN_SECRET_CHARS: Final = 8
 """Characters of a key that deserves the name; local servers are given words like `none`."""
-_WAIT: Final = re.compile(r"(?:retry|try again) in ((?:\d{1,9}(?:\.\d+)? ?(?:ms|h|m|s))+)", re.IGNORECASE)
-_SPAN: Final = re.compile(r"([\d.]+) ?(ms|h|m|s)", re.IGNORECASE)
+_WAIT: Final = pattern(r"(?:retry|try again) in ((?:\d{1,9}(?:\.\d+)? ?(?:ms|h|m|s))+)", re.IGNORECASE)
+_SPAN: Final = pattern(r"([\d.]+) ?(ms|h|m|s)", re.IGNORECASE)
 _UNIT_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_CONTROL: Final = re.compile(r"[\0-\x08\x0e-\x1a]")
+_CONTROL: Final = pattern(r"[\0-\x08\x0e-\x1a]")
 """What texts don't hold."""
-_MINUTE_QUOTA: Final = re.compile(r"dashscope|aliyun|alibaba|allocated quota|throttl|per[ -]minute", re.IGNORECASE)
-_TITLE: Final = re.compile(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
+_MINUTE_QUOTA: Final = pattern(r"dashscope|aliyun|alibaba|allocated quota|throttl|per[ -]minute", re.IGNORECASE)
+_TITLE: Final = pattern(r"<title>(?:\s*\d{3}\b)?([^<]*)", re.IGNORECASE)
 _PHRASES: Final = {each.value: each.phrase for each in HTTPStatus} | {
     520: "Unknown Error",
     521: "Web Server Is Down",
@@ -46,8 +46,7 @@ _PHRASES: Final = {each.value: each.phrase for each in HTTPStatus} | {
 """Reason phrases of statuses; the last ones aren't standardised."""
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(msgspec.Struct, frozen=True):
     """A provider's error report: its sentence, its own code, and the HTTP status (0: unknown)."""
 
     text: str = ""
@@ -66,8 +65,7 @@ class Complaint:
         return kind_of(self.status, self.code, self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelIdentity:
+class ModelIdentity(msgspec.Struct, frozen=True):
     """The model that answers, as its messages and failures name it. `secret` is its key, which no failure shows."""
 
     model: str

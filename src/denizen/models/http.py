@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import ssl
 import urllib.request
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,6 +18,7 @@ from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
 from aiohttp.resolver import ThreadedResolver
 from aiohttp.tracing import Trace
 
+from denizen.config.pattern import pattern
 from denizen.models.endpoint import Endpoint, read_proxy
 from denizen.models.providers import is_local_host
 
@@ -196,7 +196,7 @@ class Response:
                     await self.read()
 
 
-_LONE_CR: Final = re.compile(rb"\r(?!\n)")
+_LONE_CR: Final = pattern(rb"\r(?!\n)")
 
 
 class SseParser:

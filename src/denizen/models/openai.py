@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from denizen.config.pattern import pattern
 from denizen.errors import ModelError
 from denizen.messages import (
     AssistantMessage,
@@ -31,11 +32,11 @@ from denizen.models.wire import WireModel
 from denizen.ports import ModelRequest
 from denizen.text.documents import as_taken
 
-_SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
+_SHORT_ID: Final = pattern(r"[a-zA-Z0-9]{9}")
 
 Json = dict[str, Any]
 
-_MISTRAL: Final = re.compile(r"(mis|minis|magis|devs|codes|pix|mix)tral", re.IGNORECASE)
+_MISTRAL: Final = pattern(r"(mis|minis|magis|devs|codes|pix|mix)tral", re.IGNORECASE)
 """Its models want an answer between results and the user, whoever serves them."""
 _LABELS: Final = {Image: "The picture", Document: "The document"}
 _RESULTS_READ: Final[Json] = {"role": "assistant", "content": "I have the results."}

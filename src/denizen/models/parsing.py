@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
+from denizen.config.pattern import pattern
 from denizen.ports.model import INVALID_JSON
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -17,10 +18,10 @@ Count = Annotated[int, msgspec.Meta(ge=0, lt=2**48)]
 """Of tokens: more, or fewer than none, isn't one."""
 
 _T = TypeVar("_T")
-_STEP: Final = re.compile(r"\.(\w+)|\[(\d+)\]")
+_STEP: Final = pattern(r"\.(\w+)|\[(\d+)\]")
 _MAX_REPAIRS: Final = 64
 """The most values that are dropped from one event."""
-_LONE_SURROGATE: Final = re.compile(
+_LONE_SURROGATE: Final = pattern(
     r"\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}", re.IGNORECASE
 )
 

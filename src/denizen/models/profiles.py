@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import msgspec
@@ -20,8 +20,7 @@ MIN_ANSWER_TOKENS = 1024
 """Tokens that an answer may take although the context seems to fill the window: that is an estimate."""
 
 
-@dataclass(slots=True)
-class LearnedLimits:
+class LearnedLimits(msgspec.Struct):
     """A model's window and longest answer in tokens, as its server reported them; 0: not yet."""
 
     window: int = 0
@@ -33,8 +32,7 @@ LEARNED_LIMITS: dict[tuple[str, str], LearnedLimits] = {}
 """By server and model, for all agents of the process."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelLimits:
+class ModelLimits(msgspec.Struct, frozen=True):
     """The limits of one model; without a name, of one that says them itself by `known`.
 
     `ask` asks its server for the window (0: it doesn't say), once per process; else `known` is the catalogue's, slow to
@@ -45,7 +43,7 @@ class ModelLimits:
     configured: int = 0
     known: Callable[[], Limits] = Limits
     ask: Callable[[], int] | None = None
-    learnt: LearnedLimits = field(default_factory=LearnedLimits)
+    learnt: LearnedLimits = msgspec.field(default_factory=LearnedLimits)
 
     def __call__(self) -> Limits:
         """Both; blocks while the server is asked or the catalogue is read."""
@@ -113,8 +111,7 @@ class Candidate:
         return msgspec.structs.replace(asked, options=options, max_tokens=most, reasoning=reasoning)
 
 
-@dataclass(slots=True)
-class Health:
+class Health(msgspec.Struct):
     """A candidate's health: its last failure (None: healthy), the number in a row, and the end of its rest."""
 
     error: ModelError | None = None

@@ -1,9 +1,9 @@
 """How much a model thinks before it answers: one wish, in the fields that each provider has for it."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final, get_args
 
+from denizen.config.pattern import pattern
 from denizen.models.providers import Provider
 from denizen.ports import Level, Reasoning
 
@@ -13,29 +13,29 @@ BUDGETS: Final[Mapping[Level, int]] = {"none": 0, "low": 2_048, "medium": 8_192,
 MIN_BUDGET: Final = 1_024
 """Tokens of thoughts that Claude takes at least, and that are left for the answer."""
 
-_ADAPTIVE: Final = re.compile(r"claude-[a-z]+-(4-[6-9](?!\d)|[5-9])|claude-mythos|claude-fable")
-_THINKS_UNASKED: Final = re.compile(r"claude-[a-z]+-[5-9]|claude-mythos|claude-fable")
-_THINKS_BETWEEN_TOOLS: Final = re.compile(r"claude-sonnet-5-5")
+_ADAPTIVE: Final = pattern(r"claude-[a-z]+-(4-[6-9](?!\d)|[5-9])|claude-mythos|claude-fable")
+_THINKS_UNASKED: Final = pattern(r"claude-[a-z]+-[5-9]|claude-mythos|claude-fable")
+_THINKS_BETWEEN_TOOLS: Final = pattern(r"claude-sonnet-5-5")
 """Claude models that, to think least, do so between calls of tools only."""
-_CAN_STOP: Final = re.compile(r"claude-((opus|sonnet)-5(?!-\d(?!\d))|haiku-5-5)")
+_CAN_STOP: Final = pattern(r"claude-((opus|sonnet)-5(?!-\d(?!\d))|haiku-5-5)")
 """Those that think unasked, and needn't."""
-_CANT_THINK: Final = re.compile(r"claude-(2|instant|3-(opus|sonnet|haiku|5))")
+_CANT_THINK: Final = pattern(r"claude-(2|instant|3-(opus|sonnet|haiku|5))")
 _REFUSE_EFFORT: Final = {
-    "openai": re.compile(r"^(?!.*(\bo\d|gpt-[5-9]|gpt-oss|codex))"),
-    "groq": re.compile(r"^(?!.*(gpt-oss|qwen))"),
-    "xai": re.compile(r"build|code|non-reasoning|grok-(2|3(?!-mini)|4(?!\.[3-9]))"),
+    "openai": pattern(r"^(?!.*(\bo\d|gpt-[5-9]|gpt-oss|codex))"),
+    "groq": pattern(r"^(?!.*(gpt-oss|qwen))"),
+    "xai": pattern(r"build|code|non-reasoning|grok-(2|3(?!-mini)|4(?!\.[3-9]))"),
 }
 """Models, by provider, that refuse a request with an effort."""
-_GEMINI_BUDGET: Final = re.compile(r"gemini-2\.5-(pro|flash-lite|flash)(?!.*(image|tts|live))")
-_GEMINI_LEVEL: Final = re.compile(r"gemini-([3-9]|(pro|flash|flash-lite)-latest)(?!.*(image|tts|live))")
+_GEMINI_BUDGET: Final = pattern(r"gemini-2\.5-(pro|flash-lite|flash)(?!.*(image|tts|live))")
+_GEMINI_LEVEL: Final = pattern(r"gemini-([3-9]|(pro|flash|flash-lite)-latest)(?!.*(image|tts|live))")
 _GEMINI_BUDGETS: Final = {"pro": (128, 32_768), "flash": (1, 24_576), "flash-lite": (512, 24_576)}
 """The least and the most tokens that Gemini 2.5 takes for thoughts; only the first can't do without."""
 _EFFORTS: Final = ("none", "minimal", "low", "medium", "high")
 _LEAST_EFFORTS: Final = (
-    (re.compile(r"gpt-5-pro"), "high"),
-    (re.compile(r"gpt-5\.\d+-pro"), "medium"),
-    (re.compile(r"\bo\d|gpt-oss|codex"), "low"),
-    (re.compile(r"gpt-5(?!\.)"), "minimal"),
+    (pattern(r"gpt-5-pro"), "high"),
+    (pattern(r"gpt-5\.\d+-pro"), "medium"),
+    (pattern(r"\bo\d|gpt-oss|codex"), "low"),
+    (pattern(r"gpt-5(?!\.)"), "minimal"),
 )
 """The least that OpenAI's models think; those that aren't here needn't."""
 

@@ -5,28 +5,29 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
+from denizen.config.pattern import pattern
 from denizen.errors import ModelError
 from denizen.messages import AssistantPart, Opaque, Thinking
 from denizen.models.providers import COMPLETION_LIMIT, Provider
 
-_WANTS_NEW_LIMIT: Final = re.compile(rf"'max_tokens'.*\buse '?{COMPLETION_LIMIT}", re.IGNORECASE)
-_NO_SCHEMA: Final = re.compile(
+_WANTS_NEW_LIMIT: Final = pattern(rf"'max_tokens'.*\buse '?{COMPLETION_LIMIT}", re.IGNORECASE)
+_NO_SCHEMA: Final = pattern(
     r"text\.format|response[_ ]?format|json[_ ]?(schema|object|mode)|structured output", re.IGNORECASE
 )
-_BAD_SCHEMA: Final = re.compile(
+_BAD_SCHEMA: Final = pattern(
     r"invalid.{0,20} schema|schema.{0,80}(\binvalid|too (many|complex|large|deep)|nesting)"
     r"|circular|recursi|too many optional|\bgrammar\b|request contains an invalid argument",
     re.IGNORECASE | re.DOTALL,
 )
 """Refusals of a schema by OpenAI, Anthropic, Google (which may name nothing) and local servers."""
-_NO_FILES: Final = re.compile(r"input_file|'file'|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
-_BAD_FILE: Final = re.compile(
+_NO_FILES: Final = pattern(r"input_file|'file'|\bfiles?\b.*\b(not|un)[ -]?(support|allow|accept)", re.IGNORECASE)
+_BAD_FILE: Final = pattern(
     r"\bpdf\b.{0,40}(not valid|invalid|password|encrypted|corrupt)"
     r"|could not process pdf|maximum of \d+ pdf pages|document has no pages",
     re.IGNORECASE,
 )
 """Refusals by Anthropic and Google of a document that they can't read, or of too many pages."""
-_UNVERIFIABLE: Final = re.compile(
+_UNVERIFIABLE: Final = pattern(
     r"invalid\W+(signature|data)\W+in\W+(redacted_)?thinking"
     r"|encrypted content .{0,400}could not be (verified|decrypted)"
     r"|(corrupted|invalid) thought[_ ]?signature|thought[_ ]?signature is not valid",

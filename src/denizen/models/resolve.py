@@ -3,13 +3,12 @@
 import dataclasses
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from denizen.config.plugins import load_entry_point
+from denizen.config.plugins import entry_points, load_entry_point
 from denizen.config.settings import Config, ModelSettings, Prices, ProviderSettings
 from denizen.errors import ConfigError
 from denizen.messages import Usage
@@ -166,7 +165,7 @@ class _Opener:
 
     def _from_plugin(self, name: str, model: str, settings: ProviderSettings) -> Model:
         """A model of another package. Raises ConfigError if none knows the provider, or that fails."""
-        plugins = entry_points(group="denizen.models")
+        plugins = entry_points("denizen.models")
         if name not in plugins.names:
             known = sorted({*PROVIDERS, "bedrock", "offline", *self._config.providers, *plugins.names} - {name})
             near = [] if model else _nearest_models(name)

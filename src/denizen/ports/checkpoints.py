@@ -1,8 +1,9 @@
 """Checkpoints: what the workspace was, and who changed it between them."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from denizen.entries import AnyEntry, CheckpointEntry
 from denizen.errors import DenizenError
@@ -40,8 +41,7 @@ class Conflict(DenizenError):
         self.paths = paths
 
 
-@dataclass(slots=True)
-class CheckpointSpan:
+class CheckpointSpan(msgspec.Struct):
     """A part of a session between the snapshots `first` and `last`: the agent changed files between the pairs in
     `ours`, somebody else may have between those in `theirs`.
 
@@ -50,8 +50,8 @@ class CheckpointSpan:
 
     first: str = ""
     last: str = ""
-    ours: list[Pair] = field(default_factory=list)
-    theirs: list[Pair] = field(default_factory=list)
+    ours: list[Pair] = msgspec.field(default_factory=list)
+    theirs: list[Pair] = msgspec.field(default_factory=list)
     open: bool = False
 
 

@@ -1,9 +1,10 @@
 """The policy: which calls may run, and what the tool gets when one does."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 from denizen.config.rules import DeniedPaths
 from denizen.config.settings import Rule
@@ -13,8 +14,7 @@ from denizen.ports.tool import Tool, ToolContext, Traits
 Verdict = Literal["allow", "ask", "deny"]
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """Whether a call may run, and why: a sentence for the person who is asked, or for the model that is refused.
 
     `unless_said`: nobody needs to be asked if all the arguments are the user's own words.

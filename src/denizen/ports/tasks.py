@@ -3,15 +3,14 @@
 Tasks may have subtasks, which makes the list a tree (decisions, "A task is a task").
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import count, groupby
 from typing import Literal
 
 import msgspec
 
+from denizen.config.pattern import pattern
 from denizen.entries import AnyEntry, ToolEntry
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
@@ -25,7 +24,7 @@ MAX_TASK_DEPTH = 4
 MAX_GOAL_CHARS = 300
 """Characters."""
 
-_ID = re.compile(r"[\w.-]{1,24}")
+_ID = pattern(r"[\w.-]{1,24}")
 
 
 class Task(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -43,8 +42,7 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.state in {"done", "dropped"}
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """Tasks that fit together: make one with `plan_of`. Iterated, each task comes before its subtasks."""
 
     tasks: tuple[Task, ...] = ()

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from denizen.config.files import read_file, write_private
 from denizen.config.home import private_folder
@@ -22,8 +23,7 @@ MAX_TOTAL_CHARS = 200_000
 _MEMORY_BYTES = 1_000_000  # of MEMORY.md the last ones, as `recall` searches them
 
 
-@dataclass(frozen=True, slots=True)
-class PromptFile:
+class PromptFile(msgspec.Struct, frozen=True):
     """A file's text as the prompt has it, and the path it is called by; `from_project`: others wrote it."""
 
     path: str

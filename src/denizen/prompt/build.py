@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from denizen.config.pattern import pattern
 from denizen.ports import ToolGuide
 from denizen.prompt import texts
 from denizen.prompt.bootstrap import PromptFile
 from denizen.prompt.skills import Skill
 
-_OUR_TAGS = re.compile(
-    r"<(?=\s*/?\s*(?:identity|bootstrap-files|file|tools|mcp-server|safety|runtime)\b)", re.IGNORECASE
-)
+_OUR_TAGS = pattern(r"<(?=\s*/?\s*(?:identity|bootstrap-files|file|tools|mcp-server|safety|runtime)\b)", re.IGNORECASE)
 
-_POINT = re.compile(r"\n- .*(?:\n  .*)*")
-_NAME = re.compile(r"`(\w+)`")
+_POINT = pattern(r"\n- .*(?:\n  .*)*")
+_NAME = pattern(r"`(\w+)`")
 _READERS = {"read", "view", "bash"}
 """Tools that can read a skill."""
 

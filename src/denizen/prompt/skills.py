@@ -1,20 +1,20 @@
 """Skills: folders with a SKILL.md that says what it is for, and is read when a task fits (the Agent Skills format)."""
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from denizen.config.pattern import pattern
 from denizen.config.trust import SKILL_FOLDERS
 from denizen.prompt.definitions import Origin, find_definitions, read_fields
 
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_NAME = pattern(r"[a-z0-9]+(-[a-z0-9]+)*")
 _BUILT_IN = Path(__file__).parent / "builtin"
 _MAX_NAME_CHARS = 64
 _MAX_DESCRIPTION_CHARS = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(msgspec.Struct, frozen=True):
     """A skill that can be read: its name, what it is for, its SKILL.md, and whose it is."""
 
     name: str

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, BinaryIO, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from denizen.config.pattern import pattern
 from denizen.entries import (
     EARLIER,
     AnswerEntry,
@@ -35,7 +35,7 @@ _MAX_HEAD_LINES = 100  # searched for the first message
 _MAX_TITLE_CHARS = 80
 _PAGE_SESSIONS = 50
 _NEW_TALK_MARK = f'"name":"{EARLIER}","value":[{{"title":'.encode()
-_TURN_ENTRY = re.compile(rb'^\{"type":"(user|assistant|started|tool|parked|answer)"')
+_TURN_ENTRY = pattern(rb'^\{"type":"(user|assistant|started|tool|parked|answer)"')
 
 
 class _Stamp(msgspec.Struct):

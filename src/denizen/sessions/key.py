@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import quote, unquote
 
+from denizen.config.pattern import pattern
 from denizen.errors import SessionError
 from denizen.runtime.clock import Clock
 
 PeerKind = Literal["direct", "group", "channel"]
 
 _FORM = "agent:ID:channel:NAME:account:ID:peer:direct|group|channel:ID"
-_KEY = re.compile(r"agent:([^:]+):channel:([^:]+):account:([^:]+):peer:(direct|group|channel):(.+)", re.DOTALL)
-_ESCAPE_OR_CAPITAL = re.compile("%..|[A-Z]")
+_KEY = pattern(r"agent:([^:]+):channel:([^:]+):account:([^:]+):peer:(direct|group|channel):(.+)", re.DOTALL)
+_ESCAPE_OR_CAPITAL = pattern("%..|[A-Z]")
 _MAX_NAME_CHARS = 160  # of a file's name: file systems allow 255 bytes, and lock and temporary files add a suffix
 
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from denizen.config.extras import how_to_install
+from denizen.config.pattern import pattern
 from denizen.errors import ConfigError
 from denizen.messages import Document, Image, Text, UserPart
 from denizen.text.plural import counted
@@ -28,7 +29,7 @@ LARGEST: Final = 10_000_000
 _IN_PARTS: Final = "Name the file, and let the agent read pages of it; or attach a part."
 
 
-_PICTURES: Final = re.compile(
+_PICTURES: Final = pattern(
     rb"(?P<png>\x89PNG\r\n\x1a\n)|(?P<jpeg>\xff\xd8\xff)|(?P<gif>GIF8[79]a)|(?P<webp>RIFF.{4}WEBP)", re.DOTALL
 )
 

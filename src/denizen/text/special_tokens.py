@@ -3,8 +3,10 @@
 import re
 from typing import Final
 
+from denizen.config.pattern import pattern
+
 _INNER: Final = r"[\w▁./:\"-]{1,48}"
-_TOKEN: Final = re.compile(rf"(?:<[|｜]{_INNER}[|｜]?|<{_INNER}[|｜])>\Z|[|｜]DSML[|｜]\Z")
+_TOKEN: Final = pattern(rf"(?:<[|｜]{_INNER}[|｜]?|<{_INNER}[|｜])>\Z|[|｜]DSML[|｜]\Z")
 _LONGEST_TOKEN: Final = 52
 
 

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 
+from denizen.config.pattern import pattern
+
 MAX_TERMS = 64
 """Terms of a query that are looked for, the first ones."""
 _MAX_CHARS = 20_000
@@ -15,8 +17,8 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 )
 """Thai, Lao, Burmese, Khmer, Japanese, Chinese, Korean."""
-_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
-_ACCENTS = re.compile("[\u0300-\u036f]")
+_JOINT = pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
+_ACCENTS = pattern("[\u0300-\u036f]")
 _COMMON = frozenset(
     re.findall(
         r"\w+",

@@ -1,18 +1,18 @@
 """Names and schemas of tools as every provider takes them."""
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from denizen.config.pattern import pattern
 from denizen.ports import Schema, Tool
 from denizen.tools.policy.defaults import ToolWithDefaults
 
 MAX_NAME_CHARS: Final = 64
 MAX_DESCRIPTION_CHARS: Final = 1024
 _REFUSED_AT_THE_TOP: Final = {"$schema", "$id", "anyOf", "oneOf", "allOf", "not"}
-_FOREIGN: Final = re.compile(r"[^a-zA-Z0-9_-]+|^[^a-zA-Z]+")
+_FOREIGN: Final = pattern(r"[^a-zA-Z0-9_-]+|^[^a-zA-Z]+")
 
 
 def accepted_tools(tools: Sequence[Tool]) -> list[Tool]:

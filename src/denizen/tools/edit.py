@@ -1,8 +1,8 @@
 """`edit`: an old text of a file becomes a new one."""
 
-import re
 from collections.abc import Sequence
 
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.messages import ToolResult
 from denizen.ports import ToolContext, Traits
@@ -15,7 +15,7 @@ from denizen.tools.function import result, tool
 MAX_NAMED_LINES = 10  # line numbers in a message
 MAX_PLACES = 10_000  # occurrences that one call replaces
 
-_NUMBER = re.compile(r"\s*\d+[\t→:]")
+_NUMBER = pattern(r"\s*\d+[\t→:]")
 
 
 @tool(traits=Traits.WRITES, plans=True, shell_names=("replace",))

@@ -16,20 +16,20 @@ from typing import Any, overload
 
 import msgspec
 
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult, UserPart
 from denizen.ports import Schema, ToolContext, Traits
 from denizen.ports.json_type import JsonType, plain
 from denizen.runtime.cancellation import run_in_thread
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_ARGS = re.compile(r"^Args:\n(?P<body>(?:[ \t]+\S.*\n?|[ \t]*\n)*)", re.MULTILINE)
-_ARG = re.compile(r"^ {4}(?P<name>\w+)(?: \(.*?\))?: *(?P<text>.*(?:\n {5,}\S.*)*)", re.MULTILINE)
+_NAME = pattern(r"[a-z][a-z0-9_]{0,63}")
+_ARGS = pattern(r"^Args:\n(?P<body>(?:[ \t]+\S.*\n?|[ \t]*\n)*)", re.MULTILINE)
+_ARG = pattern(r"^ {4}(?P<name>\w+)(?: \(.*?\))?: *(?P<text>.*(?:\n {5,}\S.*)*)", re.MULTILINE)
 _MAX_SHOWN_CHARS = 60  # characters of a wrong value that the model is shown
 
 
-@dataclass(frozen=True, slots=True)
-class ToolParameter:
+class ToolParameter(msgspec.Struct, frozen=True):
     """A parameter of a tool: its type and schema, and its default (`inspect.Parameter.empty`: it has none)."""
 
     type: JsonType

@@ -8,12 +8,12 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
 import msgspec
 
+from denizen.config.pattern import pattern
 from denizen.config.rules import DeniedPaths
 from denizen.config.settings import SandboxSettings
 from denizen.errors import ToolRefused
@@ -45,7 +45,7 @@ _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
 }
 _TIMEOUT_S = 60.0
-_PLAIN_OPTION = re.compile(
+_PLAIN_OPTION = pattern(
     r"-(?:[abcefgilmpqrstuwzDEFPRW]+|[nGLMU]|[nU]?\d+|M\d+%?)|--(?:abbrev|abbrev-commit|after|all|author|before|branch"
     r"|branches|cached|cc|committer|compact-summary|date|decorate|diff-filter|dirstat|end-of-options|first-parent|follow"
     r"|format|graph|grep|histogram|ignore-all-space|ignore-space-change|ignored|left-right|long|max-count|merge-base"
@@ -175,8 +175,7 @@ def without_denied(command: str, words: Sequence[str], denied: DeniedPaths) -> l
     return [*words, *(f":(top,exclude){pattern}" for pattern in denied.patterns)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Repository:
+class _Repository(msgspec.Struct, frozen=True):
     """A repository to ask; `start` is how every question to it begins."""
 
     workspace: Path

@@ -6,9 +6,9 @@ import stat
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from denizen.errors import ToolRefused
@@ -104,8 +104,7 @@ def grep_tool(environ: Mapping[str, str], *, seconds: float = TIMEOUT_S) -> Tool
     return grep
 
 
-@dataclass(slots=True)
-class _Page:
+class _Page(msgspec.Struct):
     """The results that a call shows: those from `start` on that fit into `times` the usual amount."""
 
     workspace: Workspace
@@ -117,8 +116,8 @@ class _Page:
     seen: int = 0
     shown: int = 0
     full: bool = False
-    rows: list[str] = field(default_factory=list)
-    found: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[str] = msgspec.field(default_factory=list)
+    found: list[dict[str, Any]] = msgspec.field(default_factory=list)
     chars: int = 0
 
     def add(self, files: Sequence[tuple[str, Sequence[Hit]]]) -> None:

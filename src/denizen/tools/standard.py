@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from denizen.config.home import places
-from denizen.config.plugins import load_entry_point
+from denizen.config.plugins import entry_points, load_entry_point
 from denizen.errors import ConfigError
 from denizen.ports import Memory, Sandbox, Tool
 
@@ -62,10 +62,8 @@ def plugin_tools() -> list[Tool]:
 
     Raises ConfigError for one that can't be loaded, or isn't that.
     """
-    from importlib.metadata import entry_points
-
     found: list[Tool] = []
-    for entry in entry_points(group="denizen.tools"):
+    for entry in entry_points("denizen.tools"):
         loaded = load_entry_point(entry, "tools")
         tools = loaded if isinstance(loaded, list) else [loaded]
         if not all(hasattr(tool, "schema") and hasattr(tool, "run") for tool in tools):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import ToolContext, Traits
@@ -22,8 +23,8 @@ MAX_NAMED = 6  # ready tasks that are named
 _BY_ACTION: dict[str, State] = {"start": "doing", "done": "done", "drop": "dropped"}
 _MARKS: dict[State, str] = {"todo": " ", "doing": ">", "done": "x", "dropped": "-"}
 _STATES: dict[str, State] = {mark: state for state, mark in _MARKS.items()} | {"X": "done", "✓": "done", "~": "doing"}
-_HEAD = re.compile(r"Plan: \d+ of \d+ done.*|There is no plan\.")
-_LINE = re.compile(
+_HEAD = pattern(r"Plan: \d+ of \d+ done.*|There is no plan\.")
+_LINE = pattern(
     r"""(?:[-*+•]\s+(?=\S))?
         (?:(?P<number>\d+(?:\.\d+)*)[.):]\s+ | (?P<id>[\w.-]+)\s+(?=\[.\]\s))?
         (?:\[(?P<mark>.)\]\s+)?

@@ -3,7 +3,6 @@
 import asyncio
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -30,8 +29,7 @@ _Query = Annotated[str, msgspec.Meta(min_length=1, max_length=_MAX_QUERY_CHARS)]
 _Limit = Annotated[int, msgspec.Meta(ge=1, le=_MAX_RESULTS)]
 
 
-@dataclass(frozen=True, slots=True)
-class WebSearch:
+class WebSearch(msgspec.Struct, frozen=True):
     """A search service that can be asked: where it is, and the key it wants."""
 
     provider: SearchProvider

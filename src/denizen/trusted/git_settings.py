@@ -14,9 +14,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from denizen.config.home import user_folder
+from denizen.config.pattern import pattern
 from denizen.trusted.programs import find_program
 
-_HARMLESS_KEYS = re.compile(
+_HARMLESS_KEYS = pattern(
     r"""
     core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|worktree
       |autocrlf|eol|safecrlf|sparsecheckout|sparsecheckoutcone|quotepath|longpaths|untrackedcache
@@ -34,9 +35,9 @@ _HARMLESS_KEYS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 """Git's settings that are known to name no program."""
-_INCLUDE = re.compile(r"include(if\..*)?\.path", re.DOTALL)
-_HOME = re.compile(r"\$(HOME\b|\{HOME\})")
-_VARIABLE = re.compile(r"\$(\w+|\{[^}]*\}|\([^)]*\))|`[^`]*`")
+_INCLUDE = pattern(r"include(if\..*)?\.path", re.DOTALL)
+_HOME = pattern(r"\$(HOME\b|\{HOME\})")
+_VARIABLE = pattern(r"\$(\w+|\{[^}]*\}|\([^)]*\))|`[^`]*`")
 _TIMEOUT_S = 10.0
 MAX_BYTES = 4_000_000
 """Of a file of settings: git isn't asked to read a larger one."""

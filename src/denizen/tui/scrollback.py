@@ -1,10 +1,9 @@
 """The lines above the prompt: a long scrollback that stays quick."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple, get_args
 
-from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -15,6 +14,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from denizen.text.printable import printable
+from denizen.text.wrapping import broken
 from denizen.worlds.moo.listener import Kind
 
 KINDS: Sequence[str] = get_args(Kind)
@@ -178,14 +178,3 @@ class Scrollback(ScrollView, can_focus=True):
         self.virtual_size = Size(self._width, len(self._rows))
         self.scroll_to(y=self.max_scroll_y if follows else max(top, 0), animate=False)
         self.refresh()
-
-
-def broken(text: str, cells: int) -> Iterator[str]:
-    """The rows that show a line in that many cells, broken between words if there are some."""
-    while not (len(text) <= cells and text.isascii()) and cell_len(text) > cells:
-        fits = text[:cells] if text.isascii() else chop_cells(text, cells)[0]
-        space = len(fits) if text[len(fits)] == " " else fits.rfind(" ")
-        end = space if fits[: max(space, 0)].strip() else len(fits)
-        yield text[:end]
-        text = text[end:].removeprefix(" ")
-    yield text

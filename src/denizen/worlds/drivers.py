@@ -4,12 +4,13 @@ import importlib.util
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
+
 from denizen.config.home import expand
-from denizen.config.plugins import load_entry_point
+from denizen.config.plugins import entry_points, load_entry_point
 from denizen.engine.drivers import PlanningDriver, ReflectiveDriver, SimpleDriver
 from denizen.engine.record import NewDriver
 from denizen.errors import ConfigError
@@ -17,8 +18,7 @@ from denizen.ports import Tool
 from denizen.tools.task import task
 
 
-@dataclass(frozen=True, slots=True)
-class FoundDriver:
+class FoundDriver(msgspec.Struct, frozen=True):
     """The maker of a turn's driver, and the tools that the driver needs."""
 
     new: NewDriver
@@ -51,9 +51,7 @@ def find_driver(name: str, *, home: Path, environ: Mapping[str, str]) -> FoundDr
 
 
 def _of_package(name: str) -> NewDriver:
-    from importlib.metadata import entry_points
-
-    found = {entry.name: entry for entry in entry_points(group="denizen.drivers")}
+    found = {entry.name: entry for entry in entry_points("denizen.drivers")}
     if name not in found:
         available = ", ".join([*DRIVERS, *found])
         raise ConfigError(f'There is no driver {name!r}. Available: {available}, or your own file: driver = "~/my.py".')

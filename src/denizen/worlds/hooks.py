@@ -6,7 +6,6 @@ import signal
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,7 @@ _MAX_ERROR_BYTES = 4000
 """Bytes of a hook's standard error that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandHooks:
+class CommandHooks(msgspec.Struct, frozen=True):
     """The hooks of the settings, run in `folder` by the shell, in this environment; one after the other.
 
     What they change in `session_files` is set aside.

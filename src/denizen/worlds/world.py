@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
 from denizen.config import Config
-from denizen.config.plugins import load_entry_point
+from denizen.config.plugins import entry_points, load_entry_point
 from denizen.config.settings import Rule
 from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord, NewContext
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from denizen.tools.mcp import McpServers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolParts:
+class ToolParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a world's tools are made of; `environ` is that of the programs they start, `jobs` run in the background."""
 
     config: Config
@@ -137,8 +136,7 @@ A turn that was answered, yet what it was for isn't done, ends with an `error`.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(msgspec.Struct, frozen=True):
     """A place that an agent can live in. Its entry point in the group `denizen.worlds` has the same name.
 
     `settings` is the struct that its table of the configuration, `[name]`, is read into, strictly. `go_on` is how a
@@ -157,7 +155,7 @@ class World:
 
 def worlds() -> Iterator[World]:
     """The worlds that are installed, ours first. Raises ConfigError for one that can't be loaded."""
-    found = entry_points(group="denizen.worlds")
+    found = entry_points("denizen.worlds")
     for entry in sorted(found, key=lambda each: (not each.value.startswith("denizen."), each.name)):
         yield _load(entry)
 

@@ -4,8 +4,9 @@
 marks are, so that a missing or a doubled mark loses nothing.
 """
 
-import re
 from typing import Final
+
+from denizen.config.pattern import pattern
 
 BAR: Final = "[|｜]"
 """The bar of special tokens: DeepSeek's is another character."""
@@ -31,12 +32,12 @@ INDENT: Final = r"[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 FENCE: Final = rf"{INDENT}(?P<label>{LABEL}\s{{0,9}})?(?P<ticks>`{{3,}}|~{{3,}})"
 """How a fence begins, after a label perhaps."""
 
-INFO: Final = re.compile(
+INFO: Final = pattern(
     r"[ \t]{0,9}(?:(?i:json|xml|tool_?(?:code|calls?|use)|tool|function_?calls?|action))?[ \t]{0,9}\n"
 )
 """The rest of the first line of a fence that may hold calls."""
 
-CALL_INFO: Final = re.compile(r"\s*(?i:tool_?(?:code|calls?|use)|tool|function_?calls?|action)\s*")
+CALL_INFO: Final = pattern(r"\s*(?i:tool_?(?:code|calls?|use)|tool|function_?calls?|action)\s*")
 """The rest of the first line of a fence that says that it holds calls."""
 
 CALLS: Final = r"(?:longcat_|dots_)?(?:tool|function)_?calls?|tool_code|tool_use"
@@ -104,7 +105,7 @@ FRAMES: Final = (
 )
 """Marks around an answer, which aren't part of it."""
 
-HEADS: Final = re.compile(
+HEADS: Final = pattern(
     r"\s{0,9}(?:(?:"
     r"<\|im_start\|>assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model|<\|turn>model"
     r"|<\|start_of_role\|>assistant<\|end_of_role\|>|<seed:bos>assistant|<\|im_assistant\|>assistant<\|im_middle\|>"

@@ -13,6 +13,7 @@ from denizen.actions.recovery.marks import OTHERS, QUOTES
 from denizen.actions.recovery.reading import Reader, is_quoted
 from denizen.actions.recovery.scanner import OfferedTools, Scanner, WorkLimitReached, WrittenCall
 from denizen.actions.recovery.values import Unreadable, Untyped, Verbatim, read_whole
+from denizen.config.pattern import pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +77,18 @@ def _converted(call: WrittenCall, text: str, tools: OfferedTools) -> WrittenCall
     return WrittenCall(name, args, call.wording)
 
 
-_MARK: Final = re.compile(r"<\|(start|message|end|call|return|eom|eot)\|>")
-_HEADER: Final = re.compile(
+_MARK: Final = pattern(r"<\|(start|message|end|call|return|eom|eot)\|>")
+_HEADER: Final = pattern(
     r"\s{0,9}(?P<role>[\w.-]{1,128})?\s{0,9}"
     r"(?:(?:<\|channel\|>\s?\w{1,20}|to=[\w.-]{1,128}|<\|constrain\|>\s?\w{1,20})\s{0,9}){0,6}"
 )
-_ANOTHER: Final = re.compile(f"{QUOTES}|{OTHERS}", re.MULTILINE)
-_CHANNEL: Final = re.compile(r"<\|channel\|>\s?(\w{1,20})")
-_RECIPIENT: Final = re.compile(r"\bto=([\w.-]{1,128})")
-_STRIPPED: Final = re.compile(
+_ANOTHER: Final = pattern(f"{QUOTES}|{OTHERS}", re.MULTILINE)
+_CHANNEL: Final = pattern(r"<\|channel\|>\s?(\w{1,20})")
+_RECIPIENT: Final = pattern(r"\bto=([\w.-]{1,128})")
+_STRIPPED: Final = pattern(
     r"(?:\A\s?|assistant\s?)(analysis|commentary|(?<=assistant)final|(?<=assistant\s)final)(?![ \t](?!to=)|\Z)\n?"
 )
-_STRIPPED_RECIPIENT: Final = re.compile(r"\s?to=([\w.-]{1,128})\s{0,9}(?:json|code)?\s{0,9}(?=\{)")
+_STRIPPED_RECIPIENT: Final = pattern(r"\s?to=([\w.-]{1,128})\s{0,9}(?:json|code)?\s{0,9}(?=\{)")
 _NOT_TOOLS: Final = {"", "user", "self", "assistant", "all"}
 
 

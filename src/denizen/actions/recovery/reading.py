@@ -6,6 +6,7 @@ from typing import Final
 
 from denizen.actions.recovery import forms, marks
 from denizen.actions.recovery.scanner import Scanner, WorkLimitReached, WrittenCall
+from denizen.config.pattern import pattern
 from denizen.text.special_tokens import scrub
 
 _EVENTS: Final = {
@@ -24,27 +25,27 @@ _EVENTS: Final = {
     "object": marks.OBJECT,
     "function": rf"^[ \t]{{0,3}}\[?{marks.NAME}\(",
 }
-_EVENT: Final = re.compile("|".join(f"(?P<{name}>{event})" for name, event in _EVENTS.items()), re.MULTILINE)
+_EVENT: Final = pattern("|".join(f"(?P<{name}>{event})" for name, event in _EVENTS.items()), re.MULTILINE)
 """The next event; the group that matched last is its name."""
 
 _MAX_SHOWN_CHARS: Final = 200
 """Characters of a call that can't be read which the model sees."""
-_WORD: Final = re.compile(marks.NAME)
-_EDGE: Final = re.compile(rf"{marks.OPENS}|{marks.CLOSES}")
+_WORD: Final = pattern(marks.NAME)
+_EDGE: Final = pattern(rf"{marks.OPENS}|{marks.CLOSES}")
 _BEFORE_OBJECT: Final = frozenset(":;,.!?>)}]{*\n")
-_CALL_LIKE: Final = re.compile(
+_CALL_LIKE: Final = pattern(
     r"[{\[]\s{0,99}\{?\s{0,99}[\"'](?:name|function|tool|tool_name|tool_calls|function_call)[\"']"
 )
-_CALL_LIST: Final = re.compile(r"\s*\[\s*\{")
+_CALL_LIST: Final = pattern(r"\s*\[\s*\{")
 """How a fence begins as xLAM and Command R have it: with a list of calls."""
-_FENCE_BEGIN: Final = re.compile(r"[ \t]{0,40}(`{3,}|~{3,})")
-_FENCE_END: Final = re.compile(r"^[ \t]{0,40}(`{3,}|~{3,})[ \t]{0,40}$", re.MULTILINE)
+_FENCE_BEGIN: Final = pattern(r"[ \t]{0,40}(`{3,}|~{3,})")
+_FENCE_END: Final = pattern(r"^[ \t]{0,40}(`{3,}|~{3,})[ \t]{0,40}$", re.MULTILINE)
 
 _MAX_PARAGRAPH_CHARS: Final = 2_000
 """Characters in which quotation marks are counted."""
 _QUOTATION_MARKS: Final = "\"'`“”„‘’«»「『"
-_SPAN: Final = re.compile(r"`[^`]*`")
-_CLOSED: Final = re.compile(r"(?:(?!\n\n)[^\"“”])*[\"”]")
+_SPAN: Final = pattern(r"`[^`]*`")
+_CLOSED: Final = pattern(r"(?:(?!\n\n)[^\"“”])*[\"”]")
 
 
 class Reader:

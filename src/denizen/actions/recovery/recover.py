@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from denizen.actions.recovery.scanner import OfferedTools, Tools
+from denizen.config.pattern import pattern
 from denizen.messages import ToolCall
 from denizen.text.special_tokens import scrub
 
 RECOVERED: Final = "recovered-"
 """How the ids of recovered calls begin: their provider knows nothing of them."""
 
-_THOUGHT_OR_TOKEN: Final = re.compile(
+_THOUGHT_OR_TOKEN: Final = pattern(
     r"[<\[|◁｜](?:(?<=<)/?(?:think|thought|reasoning|seed:|mm:)|(?<=<)[|｜]|(?<=\|)>|(?<=\[)(?:/?THINK|BEGIN)|(?<=[◁｜]))"
 )
-_CALL: Final = re.compile(
+_CALL: Final = pattern(
     r"<[/\w]|>>>|\[TOOL|[\[{]\s{0,99}[{\[\"']|^[ \t]{0,9}\[?[^\W\d][\w.-]{0,127}\s?\(|\bto=functions\."
     r"|(?:call|tool_code|tool_use|TOOL|TOOL_CALL|Action)\s?:",
     re.MULTILINE,

@@ -8,6 +8,7 @@ from typing import Final
 
 from denizen.actions.recovery.forms import NAME_KEYS
 from denizen.actions.recovery.marks import CALL_INFO, CALLS, FENCE, INDENT, INFO, LABEL, THOUGHTS
+from denizen.config.pattern import pattern
 
 _MARK: Final = r"<(?:[|｜][\w▁./:\"-]|[\w▁./:\"-]{1,48}[|｜])"
 _OPENING: Final = "|".join(
@@ -40,12 +41,12 @@ _MAX_HEAD_CHARS: Final = 200
 _MAX_BLANK_CHARS: Final = 400
 """Characters of white space that may wait for what comes after them."""
 
-_FENCE: Final = re.compile(rf"{FENCE}(?P<info>[^`\n]*\n)")
-_FENCE_BEGUN: Final = re.compile(rf"{INDENT}(?:{LABEL}\s{{0,9}})?(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})[^`\n]*)?\Z")
-_FIRST_LINE: Final = re.compile(r"(?:[ \t]*#[^\n]*\n|[^\w\n]*\n)*[^\n]{0,400}")
+_FENCE: Final = pattern(rf"{FENCE}(?P<info>[^`\n]*\n)")
+_FENCE_BEGUN: Final = pattern(rf"{INDENT}(?:{LABEL}\s{{0,9}})?(?:`{{1,2}}|~{{1,2}}|(?:`{{3,}}|~{{3,}})[^`\n]*)?\Z")
+_FIRST_LINE: Final = pattern(r"(?:[ \t]*#[^\n]*\n|[^\w\n]*\n)*[^\n]{0,400}")
 """The lines of a fence up to the first with a word, comments aside."""
-_IN_FENCE_BEGUN: Final = re.compile(r"<[^\s<>]{0,60}\Z|｜[A-Z]{0,4}\Z|^[ \t]*[`~]*[ \t]*\Z", re.MULTILINE)
-_SPECIAL: Final = re.compile(rf"{_MARK}|｜DSML｜")
+_IN_FENCE_BEGUN: Final = pattern(r"<[^\s<>]{0,60}\Z|｜[A-Z]{0,4}\Z|^[ \t]*[`~]*[ \t]*\Z", re.MULTILINE)
+_SPECIAL: Final = pattern(rf"{_MARK}|｜DSML｜")
 
 _STRIPPED: Final = ("analysis", "commentary", "assistantanalysis", "assistantcommentary")
 """Harmony's channels for thoughts, without their special tokens."""

@@ -4,19 +4,20 @@ import re
 from typing import Any, Final
 
 from denizen.actions.recovery.scanner import Scanner
+from denizen.config.pattern import pattern
 
 MAX_DEPTH: Final = 64
 """Levels of brackets in brackets; a text with more isn't a call."""
 
 _CLOSING: Final = {"{": "}", "[": "]", "(": ")"}
-_NUMBER: Final = re.compile(r"[-+]?[\d.][\w.+-]{0,400}")
-_JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,300})(?:\.\d{1,300})?(?:[eE][-+]?\d{1,3})?\Z")
-_WORD: Final = re.compile(r"[A-Za-z]\w{0,40}")
-_KEY: Final = re.compile(r"[^\W\d][\w.-]{0,127}")
+_NUMBER: Final = pattern(r"[-+]?[\d.][\w.+-]{0,400}")
+_JSON_NUMBER: Final = pattern(r"-?(?:0|[1-9]\d{0,300})(?:\.\d{1,300})?(?:[eE][-+]?\d{1,3})?\Z")
+_WORD: Final = pattern(r"[A-Za-z]\w{0,40}")
+_KEY: Final = pattern(r"[^\W\d][\w.-]{0,127}")
 _PLAIN: Final = {quote: re.compile(rf"[^\\{quote}]*") for quote in "\"'"}
 _CONSTANTS: Final = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _WRAPPERS: Final = ('<|"|>', "<escape>")
-_ESCAPE: Final = re.compile(
+_ESCAPE: Final = pattern(
     r"\\(?:u(?P<high>[dD][89abAB][\da-fA-F]{2})\\u(?P<low>[dD][c-fC-F][\da-fA-F]{2})"
     r"|u(?P<u>[\da-fA-F]{4})|x(?P<x>[\da-fA-F]{2})|U(?P<U>[\da-fA-F]{8})|(?P<letter>.))",
     re.DOTALL,

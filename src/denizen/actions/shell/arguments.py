@@ -1,7 +1,6 @@
 """The arguments of a call, from the words of its command; and the command that asks for a call."""
 
 import difflib
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
@@ -10,13 +9,14 @@ from typing import Any
 from denizen.actions.shell.commands import PROSE, Parameter, Parameters, command_name, parameters_of, plain_text
 from denizen.actions.shell.reply import ShellCommand, plain_prose, read_reply
 from denizen.actions.shell.splitting import WHOLLY_QUOTED, Word, WordSplitter, quote
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
 from denizen.ports import MISUSED, Toolset
 
-_OPTION = re.compile(r"(?<!\S)--[A-Za-z][\w-]*(?=[\s=]|\Z)")
-_MEMBER = re.compile(r"""\s*["']?(\w+)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,"'{}]+)\s*(?:,|\Z)""")
-_CONTEXT_AND_WEIGHT = re.compile(
+_OPTION = pattern(r"(?<!\S)--[A-Za-z][\w-]*(?=[\s=]|\Z)")
+_MEMBER = pattern(r"""\s*["']?(\w+)["']?\s*[=:]\s*("[^"]*"|'[^']*'|[^\s,"'{}]+)\s*(?:,|\Z)""")
+_CONTEXT_AND_WEIGHT = pattern(
     r""",\s*(?P<context>"[^"]+"|'[^']+'|[^\W\d][^,"']{0,60}?)\s*,\s*(?P<weight>0?\.\d+|[01]\.0+)\s*\Z"""
 )
 """What ends the form of three parts: `store("…", "architecture", 0.8)`."""

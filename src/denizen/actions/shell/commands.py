@@ -2,13 +2,12 @@
 
 import difflib
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.messages import Text, ToolResult
 from denizen.ports import Schema, Tool, ToolContext, Toolset, Traits
@@ -26,8 +25,8 @@ COMMAND_LINES = frozenset({"command", "args"})
 _MAX_SUMMARY_CHARS = 70
 """Characters of a tool's description in the prompt."""
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INTEGER = pattern(r"[+-]?[0-9]+")
+_NUMBER = pattern(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _CONSTANTS: dict[str, dict[str, Any]] = {"boolean": {"true": True, "false": False}, "null": {"null": None}}
 
 _GRAMMAR = """\
@@ -50,8 +49,7 @@ Command outputs disappear after each turn. To retain information:
 - $(note key fact here) records insights"""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True):
     """One parameter as a command takes it: `name` is the schema's, `option` comes after `--`."""
 
     name: str
@@ -102,8 +100,7 @@ class Parameter:
         return words if self.required and not self.flag else f"[{words}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(msgspec.Struct, frozen=True):
     """All that a tool takes. `positional` ones are given by their place, in this order; each also as an option."""
 
     every: Sequence[Parameter]

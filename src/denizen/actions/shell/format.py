@@ -1,7 +1,6 @@
 """The `shell` action format: commands in the model's text."""
 
 import hashlib
-import re
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
@@ -11,11 +10,12 @@ from denizen.actions.native import Native, is_quotation
 from denizen.actions.shell.arguments import arguments_of, show
 from denizen.actions.shell.commands import MAX_COMMANDS, Help, find_tool, grammar_of, parameters_of, unknown_command
 from denizen.actions.shell.reply import ShellCommand, ShellReply, plain_prose, read_reply
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.messages import AssistantMessage, Message, Text, Thinking, ToolCall, ToolResult, UserMessage, UserPart
 from denizen.ports import MISUSED, NOTHING_SEEN, Intent, ModelRequest, SeenText, StreamFilter, Tool, Toolset
 
-_OUR_ID = re.compile(r"sh[0-9a-f]{12}-(?P<number>\d+)")
+_OUR_ID = pattern(r"sh[0-9a-f]{12}-(?P<number>\d+)")
 _MAX_SHOWN_CHARS = 40
 """Characters of a command that wasn't run which the model is shown."""
 _CUT_OFF = frozenset({"length", "refusal", "error", "aborted"})

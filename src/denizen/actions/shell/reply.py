@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from denizen.actions.shell.commands import PROSE
 from denizen.actions.shell.splitting import WHOLLY_QUOTED, Word, WordSplitter
+from denizen.config.pattern import pattern
 
-_MARK = re.compile(
+_MARK = pattern(
     r"""
       ^[ \t]*+(?:(?:[-*+]|\d{1,3}[.)])[ \t]++)?+(?P<fence>`{3,}+|~{3,}+)[^`\n]*+$
     | ^[ \t]*+(?P<quote>>)
@@ -18,7 +21,7 @@ _MARK = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_PROSE_PIECE = re.compile(
+_PROSE_PIECE = pattern(
     r"""
       \\[()\\]
     | "(?:\\[^\n]|[^"\\\n$]|\$(?!\())*+"
@@ -29,9 +32,9 @@ _PROSE_PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_QUOTED_FIRST = re.compile(rf"\s*+(?:{WHOLLY_QUOTED.pattern})\s*+(?=\)|--\w)", re.DOTALL)
-_NAME = re.compile(r"\s*+(?P<name>[a-z][a-z0-9_-]{0,63})(?=[\s)])")
-_CLAIM = re.compile(
+_QUOTED_FIRST = pattern(rf"\s*+(?:{WHOLLY_QUOTED.pattern})\s*+(?=\)|--\w)", re.DOTALL)
+_NAME = pattern(r"\s*+(?P<name>[a-z][a-z0-9_-]{0,63})(?=[\s)])")
+_CLAIM = pattern(
     r"""
     [ \t.,;]*+\n\s*+>
   | [\s.,;]*+
@@ -42,11 +45,11 @@ _CLAIM = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_THOUGHT = re.compile(r"\s*+<(think|thinking|thought|reasoning)>(?s:.*?)</\1>")
-_BLANKS = re.compile(r"\s*+")
-_COMMENT = re.compile(r"[ \t]*+\#[^\n]*+")
-_COMMAND_LINE = re.compile(rf"^[ \t]*+\$\({_NAME.pattern}", re.MULTILINE)
-_LINE_END = re.compile(r"[ \t\r.,:;]*+$", re.MULTILINE)
+_THOUGHT = pattern(r"\s*+<(think|thinking|thought|reasoning)>(?s:.*?)</\1>")
+_BLANKS = pattern(r"\s*+")
+_COMMENT = pattern(r"[ \t]*+\#[^\n]*+")
+_COMMAND_LINE = pattern(rf"^[ \t]*+\$\({_NAME.pattern}", re.MULTILINE)
+_LINE_END = pattern(r"[ \t\r.,:;]*+$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +66,14 @@ class ShellCommand:
     end: int
 
 
-@dataclass(slots=True)
-class ShellReply:
+class ShellReply(msgspec.Struct):
     """The commands of a reply; `prose` is the text around them.
 
     `made_up_from` is where the reply begins to make outputs up (None: nowhere). `unclosed` names a command without an
     end, `quoted` one that comes after quoted outputs with no command before them: neither is run, nor what follows.
     """
 
-    commands: list[ShellCommand] = field(default_factory=list)
+    commands: list[ShellCommand] = msgspec.field(default_factory=list)
     prose: str = ""
     made_up_from: int | None = None
     unclosed: str = ""

@@ -2,10 +2,13 @@
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cached_property
 
-_TOKEN = re.compile(
+import msgspec
+
+from denizen.config.pattern import pattern
+
+_TOKEN = pattern(
     r"""
       (?P<blank>[ \t\r]++)
     | (?P<newline>\n)
@@ -24,20 +27,19 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_LINE_WITH_ONE_WORD = re.compile(r"^[ \t]*+(?P<tag>[A-Za-z_]\w*+)[ \t\r]*+(?=\)|$)", re.MULTILINE)
-_ESCAPED_IN_DOUBLE = re.compile(r'\\([\\"$`\n])')
-_CODED = re.compile(r"\\(.)", re.DOTALL)
+_LINE_WITH_ONE_WORD = pattern(r"^[ \t]*+(?P<tag>[A-Za-z_]\w*+)[ \t\r]*+(?=\)|$)", re.MULTILINE)
+_ESCAPED_IN_DOUBLE = pattern(r'\\([\\"$`\n])')
+_CODED = pattern(r"\\(.)", re.DOTALL)
 _CODES = {"n": "\n", "t": "\t", "r": "\r"}
 _SPECIAL = " \t'\"\\()$`<"
 """What a backslash makes a plain sign; before any other it is one itself."""
-_SAFE = re.compile(r"(?!--)[\w@%+=:,./^-]+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-WHOLLY_QUOTED = re.compile(r"""\$'(?:\\.|[^'\\])*+'|"(?:\\.|[^"\\])*+"|'[^']*+'""", re.DOTALL)
+_SAFE = pattern(r"(?!--)[\w@%+=:,./^-]+")
+_CONTROL = pattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+WHOLLY_QUOTED = pattern(r"""\$'(?:\\.|[^'\\])*+'|"(?:\\.|[^"\\])*+"|'[^']*+'""", re.DOTALL)
 """A word of which everything is within one pair of quotes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(msgspec.Struct, frozen=True):
     """A word without its quotes.
 
     `start` is where it begins after the command's name, `gap` the blanks before it. `bare`: nothing of it is quoted;

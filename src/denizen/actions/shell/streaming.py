@@ -5,14 +5,15 @@ from functools import lru_cache
 from typing import Final
 
 from denizen.actions.recovery.streaming import HoldCalls, Openings
+from denizen.config.pattern import pattern
 
 _INDENT: Final = r"^[ \t]{0,40}(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,9})?"
 _BEFORE: Final = r"(?<![A-Za-z0-9_\"'`=\\$@])"
 _MAX_HELD_CHARS: Final = 2_000
 """Characters of an answer that may wait for a quote to be closed; with more, the rest waits for the end."""
-_DONE: Final = re.compile(r"\s*\$\(\s*done(?=[\s)])\s{0,400}")
-_MAYBE_DONE: Final = re.compile(r"\s{0,400}(?:\$(?:\(\s{0,400}(?:d(?:o(?:ne?)?)?)?)?)?\Z")
-_PIECE: Final = re.compile(
+_DONE: Final = pattern(r"\s*\$\(\s*done(?=[\s)])\s{0,400}")
+_MAYBE_DONE: Final = pattern(r"\s{0,400}(?:\$(?:\(\s{0,400}(?:d(?:o(?:ne?)?)?)?)?)?\Z")
+_PIECE: Final = pattern(
     r"""
       "(?:[^"\\\n$]|\$(?!\())*+"(?=.)
     | `[^`\n]++`

@@ -5,10 +5,12 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from posixpath import commonprefix
 from typing import Any
 
+import msgspec
+
+from denizen.config.pattern import pattern
 from denizen.tools.files.text import readable
 
 MAX_COMPARED_LINES = 3000
@@ -17,7 +19,7 @@ MAX_DIFF_LINES = 200  # lines of a diff
 
 Span = tuple[int, int]  # where a part of a text begins and ends
 
-_HEADER = re.compile(r"@@ -(\d+)((?:,\d+)? \+)(\d+)")
+_HEADER = pattern(r"@@ -(\d+)((?:,\d+)? \+)(\d+)")
 
 
 class LineEnds:
@@ -47,8 +49,7 @@ class LineEnds:
         return "".join([*done, self._original[rest:]])
 
 
-@dataclass(frozen=True, slots=True)
-class LineDiff:
+class LineDiff(msgspec.Struct, frozen=True):
     """A unified diff without file names, cut when it is long, and the number of lines on each side."""
 
     diff: str

@@ -3,9 +3,11 @@
 import codecs
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.tools.programs.process import run_python
 
@@ -13,19 +15,18 @@ _PROGRAM = Path(__file__).with_name("readable.py")
 _MAX_TEXT_BYTES = 10_000_000  # bytes of Markdown that are made of one page
 _TIMEOUT_S = 30.0
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
-_TEXT = re.compile(
+_TEXT = pattern(
     r"text(?:/.*)?|.*\+(?:json|xml)"
     r"|application/(?:json|xml|javascript|ecmascript|yaml|x-yaml|toml|x-ndjson|x-sh|sql|graphql)"
 )
 _UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream"})
-_META = re.compile(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_META = pattern(rb"<meta[^<>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _NO_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-7"})
 """Codecs of Python that no page is written in, or that only a trick is written in."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebPage:
+class WebPage(msgspec.Struct, frozen=True):
     """An address's response: its bytes, and their type and charset by its headers (lower case; empty: not given)."""
 
     url: str

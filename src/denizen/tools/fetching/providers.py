@@ -1,26 +1,25 @@
 """Search services: how each is asked, and how its answer is read."""
 
 import html
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+from denizen.config.pattern import pattern
+
+_TAG = pattern(r"</?[a-zA-Z][^<>]*>")
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchRequest(msgspec.Struct, frozen=True):
     """A request to a search service; `path` follows its address."""
 
     path: str
     method: Literal["GET", "POST"] = "GET"
-    params: Mapping[str, str] = field(default_factory=dict[str, str])
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    params: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     json: Mapping[str, Any] | None = None
 
 
@@ -32,8 +31,7 @@ class SearchResult(msgspec.Struct, frozen=True):
     snippet: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchProvider:
+class SearchProvider(msgspec.Struct, frozen=True):
     """A search service at `base_url`, which a setting may replace; `variable` is where its key usually is.
 
     `ask` makes the request for a query, a number of results and a key; `read` raises ValueError for anything else.

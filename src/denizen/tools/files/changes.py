@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from types import EllipsisType
 
+import msgspec
+
 from denizen.errors import ToolRefused
 from denizen.tools.files.open_path import EFFECTIVE_IDS, OpenPath, PathMissing, require_file
 from denizen.tools.files.text import Encoding, decode, size
@@ -49,8 +51,7 @@ class LoadedFile:
         return decoded
 
 
-@dataclass(frozen=True, slots=True)
-class NewContent:
+class NewContent(msgspec.Struct, frozen=True):
     """A file's new content; `data` None: it is deleted. `executable` None: as it was.
 
     `replaces` is the version that the content was made from: if another is there, it is left alone and the change

@@ -6,7 +6,8 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from denizen.errors import ToolRefused
 from denizen.tools.files.text import printable
@@ -24,8 +25,7 @@ class PathMissing(ToolRefused):
     """There is nothing at the path."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenPath:
+class OpenPath(msgspec.Struct, frozen=True):
     """Where a path leads: the entry `name` of the open folder `fd` (`.`: that folder itself).
 
     `path` is for people and models: relative to the workspace, or absolute outside it; `address` leads there again,

@@ -2,22 +2,22 @@
 
 import codecs
 import io
-import re
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
+
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.text.plural import counted
 
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _CHUNK_BYTES = 1 << 16
 _HEAD_BYTES = 8192  # bytes that tell whether a file is text, as in git
-_BROKEN = re.compile("[\udc80-\udcff]")
+_BROKEN = pattern("[\udc80-\udcff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(msgspec.Struct, frozen=True):
     """How a file's text is written. Invalid bytes are written back unchanged.
 
     `latin-1` is used for any encoding with one byte per character.

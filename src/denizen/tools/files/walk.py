@@ -7,8 +7,9 @@ import os
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from denizen.errors import ToolRefused
 from denizen.tools.files.glob import Glob
@@ -21,8 +22,7 @@ MAX_DEPTH = 400  # levels of folders that are entered: each is held open, and a 
 MAX_IGNORE_FILE_BYTES = 1_000_000  # bytes of a file of patterns that are read
 
 
-@dataclass(frozen=True, slots=True)
-class FoundEntry:
+class FoundEntry(msgspec.Struct, frozen=True):
     """An entry that a walk found: its names from the walk's start, and its folder, open until the walk goes on."""
 
     names: Names
@@ -31,13 +31,12 @@ class FoundEntry:
     is_file: bool
 
 
-@dataclass(slots=True)
-class SkippedEntries:
+class SkippedEntries(msgspec.Struct):
     """Entries that a walk left out: the numbers of ignored and denied ones, and those that can't be read, and why."""
 
     ignored: int = 0
     denied: int = 0
-    unread: list[str] = field(default_factory=list)
+    unread: list[str] = msgspec.field(default_factory=list)
 
     def notes(self, *, nothing_found: bool) -> str:
         """Notes on them; ignored entries are mentioned only if nothing was found: it may be among them."""
@@ -52,8 +51,7 @@ class SkippedEntries:
         return notes
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(msgspec.Struct, frozen=True):
     """The patterns of a folder that is `depth` names deep, the last first, then those in force `above` it."""
 
     patterns: Sequence[tuple[Glob, bool]] = ()
@@ -113,8 +111,7 @@ def why_hidden(
     return "ignored" if rules.ignore(names, is_folder=entry.is_dir(follow_symlinks=False)) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(msgspec.Struct, frozen=True):
     """A folder on the way down, and its entries that are left."""
 
     fd: int

@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -36,8 +35,7 @@ BUILT_IN_TOOLS = frozenset(
 """Tools that not every profile has: the settings are for all profiles."""
 
 
-@dataclass(slots=True)
-class ToolWithDefaults:
+class ToolWithDefaults(msgspec.Struct):
     """A tool whose calls get `defaults` for arguments they don't give; its schema tells the model."""
 
     tool: Tool
@@ -111,11 +109,11 @@ def check_rules(rules: Sequence[Rule], tools: Toolset) -> None:
     Tools of an installed extension that isn't loaded are known by its prefix: `notion_search`; so are those of MCP
     servers, also as a pattern: `mcp_github_*`.
     """
-    from importlib.metadata import entry_points
+    from denizen.config.plugins import entry_points
 
     known = {"*", *BUILT_IN_TOOLS, *(tool.name for tool in tools)}
     unknown = {rule.tool for rule in rules} - known
-    extensions = [f"{entry.name}_" for entry in entry_points(group="denizen.tools")] if unknown else []
+    extensions = [f"{entry.name}_" for entry in entry_points("denizen.tools")] if unknown else []
     for number, rule in enumerate(rules):
         if rule.tool in unknown and not rule.tool.startswith(("mcp_", *extensions)):
             meant = resolve_alias(rule.tool, known)

@@ -1,14 +1,15 @@
 """Restoring secrets: one that was redacted for the model goes back to where it came from, and nowhere else."""
 
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from denizen.config.pattern import pattern
 from denizen.config.redact import MARK, Redactor
 from denizen.config.rules import all_arguments
 from denizen.errors import ToolRefused
@@ -18,11 +19,10 @@ from denizen.tools.policy.call_files import files_of, meant_by_patch
 
 _TOOLS_KEEPING_MARKS = frozenset({"remember", "forget"})  # tools whose marks stay marks: the memory holds no secrets
 _MAX_FILE_BYTES = 5_000_000  # of a file in which a secret is looked for
-_BETWEEN_WORDS = re.compile(r"[\s;|&<>()'\"`=]+")
+_BETWEEN_WORDS = pattern(r"[\s;|&<>()'\"`=]+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Writing:
+class _Writing(msgspec.Struct, frozen=True):
     """A text that a call writes, and the files that it goes into."""
 
     text: str

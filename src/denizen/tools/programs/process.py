@@ -4,13 +4,13 @@ import asyncio
 import codecs
 import contextlib
 import os
-import re
 import signal
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from denizen.config.pattern import pattern
 from denizen.errors import ToolRefused
 from denizen.ports import Sandboxed
 from denizen.runtime.cancellation import run_to_completion
@@ -19,7 +19,7 @@ _CHUNK_BYTES = 16_384  # bytes read at once
 _GRACE_S = 5.0  # seconds that a supervisor has to end what it supervises
 _PIPE_GRACE_S = 1.0
 """Seconds that output may still take after the program has ended: a process that escaped may hold the pipe open."""
-_ESCAPES = re.compile(
+_ESCAPES = pattern(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
 

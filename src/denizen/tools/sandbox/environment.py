@@ -1,13 +1,13 @@
 """The environment of commands: the user's without secrets, and with settings that keep programs from asking."""
 
-import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
+from denizen.config.pattern import pattern
 from denizen.config.redact import KNOWN_KEY, Redactor, is_secret
 from denizen.config.settings import SandboxSettings
 
-_WITHHELD_NAMES = re.compile(
+_WITHHELD_NAMES = pattern(
     r"SSH_AUTH_SOCK|SSH_AGENT_PID|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY"
     r"|LD_PRELOAD|LD_AUDIT|ENV|BASH_ENV|BASH_FUNC_.*|BASHOPTS|SHELLOPTS|PROMPT_COMMAND"
     r"|GIT_(?!AUTHOR_|COMMITTER_).*"

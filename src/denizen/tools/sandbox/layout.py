@@ -1,8 +1,9 @@
 """Which places a sandboxed command sees, and which it may change."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from denizen.config.home import user_folder
 from denizen.config.settings import SandboxSettings
@@ -16,8 +17,7 @@ _SECRET = (".cargo/credentials", ".cargo/credentials.toml", ".local/share/uv/cre
 """Files where toolchains keep keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """The workspace, which is `writable` or not; the rest can only be read, `hidden` places not even that.
 
     In hidden places, `shown` ones can be read, except what is `secret` in them. Of two places where one holds the

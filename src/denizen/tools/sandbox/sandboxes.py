@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from denizen.config.home import user_folder
+from denizen.config.pattern import pattern
 from denizen.config.settings import SandboxSettings
 from denizen.errors import DenizenError
 from denizen.ports import Sandbox, Sandboxed
@@ -36,7 +37,7 @@ _NAMESPACES = (
 _EMPTY_FOLDER = ("--tmpfs",)
 _EMPTY_FILE = ("--ro-bind", "/dev/null")
 _SOCKET_LINE = r"[\da-f]+: [\dA-F]{8} [\dA-F]{8} [\dA-F]{8} [\dA-F]{4} [\dA-F]{2} +\d+"
-_SOCKET = re.compile(rf"^{_SOCKET_LINE} (/.*?)(?=\n{_SOCKET_LINE}|\n?\Z)", re.MULTILINE | re.DOTALL)
+_SOCKET = pattern(rf"^{_SOCKET_LINE} (/.*?)(?=\n{_SOCKET_LINE}|\n?\Z)", re.MULTILINE | re.DOTALL)
 """The path of one in /proc/net/unix; a name may hold line breaks."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _SET_LIMITS = 'ulimit -d "$1"; [ "$2" = 0 ] || ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; shift 2; exec "$@"'
@@ -82,6 +83,7 @@ class _Confined:
     """
 
     confines = True
+    confined_by_launcher = True
     advice = ""
 
     def __init__(
@@ -151,6 +153,7 @@ class Bubblewrap(_Confined):
     """A mount namespace in which only the workspace and a private /tmp can be written, without network."""
 
     name = "bubblewrap"
+    confined_by_launcher = False
     promises = (
         f"{_WRITABLE}a /tmp of their own; of the home they see only toolchains, of other processes nothing; the "
         "network is off unless the configuration allows it; their background processes end with them."
@@ -321,9 +324,10 @@ def problem_with(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as workspace:
         try:
             trial = sandbox.wrap(["true"], workspace=Path(workspace), read_only=True)
-            ran = subprocess.run(
-                trial.argv, env=trial.environ, capture_output=True, timeout=_TRIAL_TIMEOUT_S, check=False
-            )
+            argv = trial.argv
+            if isinstance(sandbox, _Confined) and not sandbox.confined_by_launcher:
+                argv = argv[argv.index("--") + 1 :]  # to start Python costs more than the trial
+            ran = subprocess.run(argv, env=trial.environ, capture_output=True, timeout=_TRIAL_TIMEOUT_S, check=False)
         except (OSError, subprocess.TimeoutExpired, DenizenError) as error:
             return str(error)
     return ran.stderr.decode(errors="replace").strip() or f"exit code {ran.returncode}" if ran.returncode else ""
