@@ -73,10 +73,11 @@ def test_lines_are_edited(chat: Chat, model: Model) -> None:
     assert "oh allo" in asked(model)[0]
 
 
-def test_tab_completes_commands_and_lists_those_that_fit(chat: Chat) -> None:
+def test_commands_are_listed_with_what_they_do_and_tab_completes_them(chat: Chat) -> None:
     screen = chat("--session", "s")
-    screen.type("/co\t")
-    screen.shows("/continue /compact")
+    screen.type("/co")
+    screen.shows("/compact")
+    screen.shows("replace older messages with a summary")
     screen.type("m\t\r")
     screen.expect("Nothing to compact.")
     screen.type("/qu\t\r")

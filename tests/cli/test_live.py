@@ -160,10 +160,11 @@ def test_a_line_entered_before_the_last_call_of_a_reply_comes_back_when_that_is_
     assert "but be short" not in denizen("sessions", "export", "s").out
 
 
-def test_tab_completes_commands_and_lists_those_that_fit(working: Working) -> None:
+def test_commands_are_listed_with_what_they_do_and_tab_completes_them(working: Working) -> None:
     screen = working()
-    screen.type("/co\t")
-    screen.shows("/continue /compact")
+    screen.type("/co")
+    screen.shows("/compact")
+    screen.shows("replace older messages with a summary")
     screen.type("m\t\r")
     screen.shows("queued: /compact")
 

@@ -15,7 +15,6 @@ from tests.docs.pages import DOCS, EXAMPLES, ROOT, name
 
 from denizen import Agent, run_agent
 from denizen.actions.shell.commands import command_name
-from denizen.cli.slash import COMMANDS
 from denizen.cli.turns import STATUS
 from denizen.entries import AnyEntry
 from denizen.events import TurnStop
@@ -23,6 +22,7 @@ from denizen.models.providers import PROVIDERS
 from denizen.ports import EFFECTS, Toolset, Traits
 from denizen.testing import ScriptedModel
 from denizen.trusted.autorun import NAME_PROGRAMS
+from denizen.worlds.commands import usages
 
 WITH_SEARCH = {**os.environ, "BRAVE_API_KEY": "brave-key"}
 """The environment of somebody who has every tool."""
@@ -135,7 +135,7 @@ def test_exit_statuses() -> None:
 
 def test_slash_commands() -> None:
     told = [(codes(row[:1])[0], row[1]) for row in rows("cli.md", "## chat")]
-    assert [usage for usage, _ in told] == [command.usage for command in COMMANDS.values()]
+    assert [usage for usage, _ in told] == [*usages("terminal").values()]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name)

@@ -7,6 +7,7 @@ import stat
 import sys
 import termios
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,7 @@ from denizen.cli.conversation import TerminalChat
 from denizen.cli.host import terminal_modes
 from denizen.cli.options import CommandOptions, command_options
 from denizen.cli.output import say, say_error
-from denizen.cli.slash import COMMANDS, is_command, respond
+from denizen.cli.slash import argument_words, is_command, respond
 from denizen.cli.text import printable
 from denizen.cli.turns import STATUS, decide_folder, run
 from denizen.config.home import ensure_home
@@ -25,6 +26,7 @@ from denizen.errors import DenizenError
 from denizen.events import Notice, TurnStop
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import short_name
+from denizen.worlds.commands import usages
 
 if TYPE_CHECKING:
     from denizen.cli.editor import Editor
@@ -82,10 +84,12 @@ def chat(chat_name: str | None, *, tui: bool, options: CommandOptions) -> int:
 
 def _talk(runner: asyncio.Runner, conversation: TerminalChat) -> None:
     """With a person, who can type while the agent works where the terminal can show that."""
+    from denizen.cli.completion import PromptCompleter
     from denizen.cli.editor import Editor
 
     ensure_home(conversation.agent.home)
-    editor = Editor(conversation.agent.home / "history", [f"/{name}" for name in COMMANDS], SystemClock())
+    completer = PromptCompleter(usages("terminal"), argument_words(conversation), Path.cwd())
+    editor = Editor(conversation.agent.home / "history", completer, SystemClock())
     options = conversation.options
     piped = stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
     # Where output can reach the screen past the prompt, as through a pipe, no prompt stays there.

@@ -50,7 +50,7 @@ class TerminalChat:
         self.live: LivePrompt | None = None
         self.lines = terminal_lines() if typed else None
         self.commands = self.lines.commands if self.lines else []
-        self._loaded = loaded
+        self.loaded = loaded
         self._typed = typed
         self._session: Session | None = None
         self._open = AsyncExitStack()
@@ -98,7 +98,7 @@ class TerminalChat:
     async def change_model(self, name: str) -> None:
         """Go on with another model. Raises ConfigError, and the old one stays."""
         config = msgspec.structs.replace(self.agent.config, model=name)
-        agent = self.options.agent(dataclasses.replace(self._loaded, config=config))
+        agent = self.options.agent(dataclasses.replace(self.loaded, config=config))
         await self.close()
         self.agent = agent
 

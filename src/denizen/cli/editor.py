@@ -3,21 +3,22 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 
 import click
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import has_focus
+from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle
 
+from denizen.cli.completion import PromptCompleter
 from denizen.runtime.clock import Clock
 
 IGNORE_CTRL_C_S = 1.0
@@ -54,17 +55,17 @@ class History(FileHistory):
 
 
 class Editor:
-    """Reads messages; `history` is a file that only the user can read, Tab completes `words` at the beginning.
+    """Reads messages; `history` is a file that only the user can read.
 
     `draft` is what the next prompt begins with; what is left of it at the end goes into the history.
     """
 
-    def __init__(self, history: Path, words: Sequence[str], clock: Clock) -> None:
+    def __init__(self, history: Path, completer: PromptCompleter, clock: Clock) -> None:
         self.draft = ""
         self._clock = clock
         self._given = ("", 0.0)  # what the prompt began with, and when
         self._history = History(history)
-        self._completer = WordCompleter([*words], sentence=True)
+        self._completer = completer
         self._prompt = self.prompt(keys(self._clear_or_leave))
 
     async def read(self) -> str | None:
@@ -89,8 +90,10 @@ class Editor:
             history=self._history,
             key_bindings=pressed,
             completer=self._completer,
-            complete_while_typing=False,
-            complete_style=CompleteStyle.READLINE_LIKE,
+            complete_while_typing=Condition(lambda: PromptCompleter.applies(get_app().current_buffer.text)),
+            complete_style=CompleteStyle.COLUMN,
+            enable_open_in_editor=True,
+            tempfile_suffix=".md",
             interrupt_exception=_Interrupted,
             enable_suspend=True,
             erase_when_done=transient,
@@ -134,7 +137,7 @@ class Editor:
 
 
 def keys(interrupt: Pressed, send: Send = Buffer.validate_and_handle) -> KeyBindings:
-    """Enter sends; Alt-Enter, and Enter after a backslash, begin another line; Ctrl-C calls `interrupt`."""
+    """Enter sends; Ctrl-J, Alt-Enter, and Enter after a backslash begin another line; Ctrl-C calls `interrupt`."""
     bindings = KeyBindings()
 
     @bindings.add("enter", filter=_TYPING)
@@ -146,6 +149,7 @@ def keys(interrupt: Pressed, send: Send = Buffer.validate_and_handle) -> KeyBind
         else:
             send(buffer)
 
+    @bindings.add("c-j", filter=_TYPING)
     @bindings.add("escape", "enter", filter=_TYPING)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.newline()

@@ -1,7 +1,8 @@
 """The slash commands of `denizen chat`."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import asyncio
+import textwrap
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import click
 
@@ -9,21 +10,23 @@ from denizen.cli.conversation import TerminalChat
 from denizen.cli.output import say
 from denizen.cli.text import one_line, printable
 from denizen.engine.compact import compact
-from denizen.engine.next_request import next_request, parts_of
+from denizen.engine.next_request import RequestPart, next_request, parts_of
+from denizen.engine.resume import question_of, unfinished
 from denizen.engine.undo import redo, undo
 from denizen.events import TurnStop
-from denizen.sessions import short_name
-from denizen.worlds.commands import split_command, unknown_command, usage_text, without_escape
+from denizen.sessions import new_name, session_key, short_name
+from denizen.worlds.commands import (
+    context_text,
+    help_text,
+    split_command,
+    unknown_command,
+    usage_text,
+    without_escape,
+)
 from denizen.worlds.server_prompts import SERVER_PROMPT
 
-
-@dataclass(frozen=True, slots=True)
-class SlashCommand:
-    """How it is written, what it does, and the function that does it, given the rest of the line."""
-
-    usage: str
-    does: str
-    run: Callable[[TerminalChat, str], Awaitable[TurnStop | None]]
+MAX_COMPLETED = 200
+"""Sessions that Tab completes: those that were used last."""
 
 
 def is_command(text: str) -> bool:
@@ -37,18 +40,42 @@ async def respond(chat: TerminalChat, text: str) -> TurnStop | None:
     name, argument = split_command(text)
     if not name or "\n" in text.strip():
         return await chat.say(without_escape(text))
-    if name in COMMANDS:
-        return await COMMANDS[name].run(chat, argument)
-    _print(unknown_command(name, COMMANDS))
+    if name in _DO:
+        return await _DO[name](chat, argument)
+    _print(unknown_command(name, _DO))
     return None
 
 
+def argument_words(chat: TerminalChat) -> Mapping[str, Callable[[], Awaitable[Sequence[str]]]]:
+    """What Tab completes after a command, by its name."""
+
+    async def sessions() -> Sequence[str]:
+        return [short_name(info.key) for info in await chat.agent.store.page(MAX_COMPLETED)]
+
+    async def models() -> Sequence[str]:
+        from denizen.cli.models import ready_models
+
+        return await asyncio.to_thread(ready_models, chat.loaded)
+
+    async def outputs() -> Sequence[str]:
+        return [str(number) for number in range(1, len(chat.outputs) + 1)]
+
+    async def force() -> Sequence[str]:
+        return ["force"]
+
+    return {
+        "sessions": sessions,
+        "resume": sessions,
+        "model": models,
+        "output": outputs,
+        "undo": force,
+        "redo": force,
+    }
+
+
 async def _help(_: TerminalChat, __: str) -> None:
-    for command in COMMANDS.values():
-        _print(f"{command.usage:18} {command.does}")
-    _print("/SERVER:PROMPT words  sends a prompt of an MCP server, filled in with the words")
-    _print("//word                 sends /word to the agent")
-    _print("Enter sends; Alt-Enter, or \\ at the end, begins another line; @path attaches a file.")
+    _print(help_text("terminal"))
+    _print("Enter sends; Ctrl-J, or \\ at the end, begins another line; @path attaches a file.")
     _print(
         "Messages entered while the agent works are passed on to it; ↑ takes back the last one that it hasn't received."
     )
@@ -73,10 +100,35 @@ async def _sessions(chat: TerminalChat, name: str) -> TurnStop | None:
     return None
 
 
+async def _fork(chat: TerminalChat, name: str) -> TurnStop | None:
+    key, to = (await chat.session()).key, name or new_name(chat.agent.clock)
+    await chat.agent.store.fork(key, to)
+    return await _new(chat, to)
+
+
+async def _status(chat: TerminalChat, _: str) -> None:
+    about = {"model": chat.agent.model.name, "session": short_name(chat.name), "workspace": chat.agent.workspace}
+    waits = question_of(chat.entries)
+    state = f"waits for an answer: {waits.question}" if waits else "unfinished" if unfinished(chat.entries) else "done"
+    _print("\n".join(f"{what}: {value}" for what, value in {**about, "last turn": state}.items()))
+
+
 async def _usage(chat: TerminalChat, _: str) -> None:
+    estimate = sum(part.tokens for part in await _parts(chat))
+    _print(usage_text(chat.entries, _window(chat), estimate))
+
+
+async def _context(chat: TerminalChat, _: str) -> None:
+    _print(context_text(await _parts(chat), _window(chat)))
+
+
+async def _parts(chat: TerminalChat) -> Sequence[RequestPart]:
     session = await chat.session()
-    estimate = sum(part.tokens for part in parts_of(next_request(chat.agent.record, session.entries), ""))
-    _print(usage_text(session.entries, chat.agent.model.limits(session.key).window, estimate))
+    return [*parts_of(next_request(chat.agent.record, session.entries), "")]
+
+
+def _window(chat: TerminalChat) -> int:
+    return chat.agent.model.limits(session_key(chat.name)).window
 
 
 async def _output(chat: TerminalChat, number: str) -> None:
@@ -118,19 +170,23 @@ async def _quit(chat: TerminalChat, _: str) -> None:
 
 
 def _print(text: str) -> None:
-    say(f"  {printable(text)}", "cyan")
+    say(textwrap.indent(printable(text), "  "), "cyan")
 
 
-COMMANDS = {
-    "help": SlashCommand("/help", "list the commands", _help),
-    "continue": SlashCommand("/continue", "resume an unfinished turn", _continue),
-    "new": SlashCommand("/new [NAME]", "begin a new session", _new),
-    "sessions": SlashCommand("/sessions [NAME]", "list the sessions, or switch to one", _sessions),
-    "output": SlashCommand("/output [N]", "the whole output of a tool: the last one, or N", _output),
-    "usage": SlashCommand("/usage", "show the tokens and cost of this session", _usage),
-    "compact": SlashCommand("/compact", "replace older messages with a summary", _compact),
-    "undo": SlashCommand("/undo [force]", "undo the last turn and its file changes", _undo),
-    "redo": SlashCommand("/redo [force]", "undo the last /undo", _redo),
-    "model": SlashCommand("/model [NAME]", "show the model, or switch to another", _model),
-    "quit": SlashCommand("/quit", "leave (also: Ctrl-D)", _quit),
+_DO: Mapping[str, Callable[[TerminalChat, str], Awaitable[TurnStop | None]]] = {
+    "help": _help,
+    "continue": _continue,
+    "new": _new,
+    "sessions": _sessions,
+    "fork": _fork,
+    "status": _status,
+    "usage": _usage,
+    "context": _context,
+    "model": _model,
+    "compact": _compact,
+    "undo": _undo,
+    "redo": _redo,
+    "output": _output,
+    "quit": _quit,
 }
+"""What the terminal's commands of the table do, given the rest of the line; how the turn ended, if one ran."""

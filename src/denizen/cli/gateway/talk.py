@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from pathlib import Path
 
 from denizen.cli.gateway.client import Client
 from denizen.cli.gateway.exchange import RETRY_DELAY_S, Exchange, show
@@ -11,7 +12,7 @@ from denizen.cli.turns import run
 from denizen.errors import DenizenError
 from denizen.runtime.cancellation import first_completed
 from denizen.runtime.clock import SystemClock
-from denizen.worlds.chat.turns.commands import COMMANDS
+from denizen.worlds.commands import usages
 
 _QUIT = "/quit"
 
@@ -44,9 +45,11 @@ async def _typed(exchange: Exchange) -> None:
 
 
 async def _read(exchange: Exchange) -> None:
+    from denizen.cli.completion import PromptCompleter
     from denizen.cli.editor import Editor
 
-    editor = Editor(home() / "history", [*(f"/{name}" for name in COMMANDS), _QUIT], SystemClock())
+    completer = PromptCompleter({**usages("chats"), "quit": _QUIT}, {}, Path.cwd())
+    editor = Editor(home() / "history", completer, SystemClock())
     while (text := await editor.read()) is not None and text.strip() != _QUIT:
         try:
             if text.strip():

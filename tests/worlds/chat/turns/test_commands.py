@@ -16,8 +16,8 @@ from denizen.messages import AssistantMessage, Text, UserMessage
 from denizen.ports import InboundMessage, SessionInfo
 from denizen.testing import MemoryChannel
 from denizen.worlds.chat.ledger.ledger import Claim
-from denizen.worlds.chat.turns.commands import COMMANDS
 from denizen.worlds.chat.turns.queue import LedgerTurn
+from denizen.worlds.commands import COMMANDS, usages
 
 ASKS = call(("post", {"text": "hello"}))
 GROUP = "agent:main:channel:memory:account:default:peer:group:team"
@@ -60,7 +60,7 @@ async def test_what_is_no_command_is_a_message(serve: Serve, written: str, heard
 async def test_help_lists_every_command_whatever_its_case(serve: Serve) -> None:
     async with serve() as scene:
         listed = await reply_to(scene, "/HELP")
-        assert all(each.usage in listed and each.does in listed for each in COMMANDS.values())
+        assert all(f"{usage} " in listed and COMMANDS[name].does in listed for name, usage in usages("chats").items())
 
 
 async def test_new_begins_anew_and_the_talk_before_is_listed_by_its_title(serve: Serve) -> None:

@@ -1,10 +1,9 @@
-"""Commands in chats: one table for every channel, `denizen send`, the API, and `denizen chat --gateway`."""
+"""Commands in chats: every channel, `denizen send`, the API, and `denizen chat --gateway`."""
 
 import asyncio
 import dataclasses
-from collections import Counter
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from denizen.engine.callback_host import CallbackHost
 from denizen.engine.compact import compact
@@ -22,43 +21,18 @@ from denizen.sessions.talks import start_new_talk
 from denizen.trusted.pending_checks import run_pending_checks
 from denizen.worlds.chat.ledger import ledger, questions
 from denizen.worlds.chat.ledger.database import Database
-from denizen.worlds.commands import split_command, unknown_command, usage_text
+from denizen.worlds.commands import context_text, help_text, split_command, unknown_command, usage_text, usages
 from denizen.worlds.world import AgentHandle
 
-
-class ChatCommand(NamedTuple):
-    """A command's syntax, and what it does."""
-
-    usage: str
-    does: str
-
-
-COMMANDS = {
-    "help": ChatCommand("/help", "list the commands"),
-    "new": ChatCommand("/new", "start afresh; the conversation so far stays in the session's file"),
-    "status": ChatCommand("/status", "show the model, and what runs or waits in this chat"),
-    "usage": ChatCommand("/usage", "show what this chat used"),
-    "model": ChatCommand("/model [NAME]", "show this chat's model, or go on with another *"),
-    "compact": ChatCommand("/compact", "replace older messages with a summary *"),
-    "context": ChatCommand("/context", "show the size of the model's context"),
-    "undo": ChatCommand("/undo", "undo the last turn, and its changes to files that nobody changed since *"),
-    "stop": ChatCommand("/stop [all]", "end the turn; with all, subagents in the background, too"),
-    "approve": ChatCommand("/approve [WORD]", "allow what the agent asks about"),
-    "deny": ChatCommand("/deny [WORD] [why]", "refuse it"),
-    "in": ChatCommand("/in NAME words", "instruct a character of a text world, and get its answer **"),
-    "pair": ChatCommand("/pair [CODE]", "approve a sender; without a code, list the waiting ones **"),
-}
 OWNERS_IN_GROUPS = frozenset({"model", "compact", "undo"})
 """Commands that only the owner may use in groups."""
 ENDS_PARKED = frozenset({"new", "undo"})
 """Commands that end a turn which waits for an answer."""
 QUEUED = "denizen.command"
 """The key in the metadata of a command that waits for its turn."""
-_MORE = """
+_MARKS = """
 * in groups only for the owner
-** owners only
-/SERVER:PROMPT words  send a prompt of an MCP server, filled in with the words
-//word                send /word to the agent"""
+** owners only"""
 
 
 def record_for(agent: AgentHandle, session: Session, states: SharedCache[Any] | None = None) -> AgentRecord:
@@ -74,8 +48,8 @@ async def reply_at_once(
     """The reply to a command that needs no turn; None: it waits for its turn."""
     name, words = split_command(message.content)
     key = message.session_key
-    if name not in COMMANDS:
-        return unknown_command(name, COMMANDS)
+    if name not in (known := usages("chats")):
+        return unknown_command(name, known)
     if name in OWNERS_IN_GROUPS and not is_owner and SessionKey.parse(key).kind != "direct":
         return f"In a group only the owner may use /{name}."
     if name == "pair" or (name == "in" and not is_owner):
@@ -83,7 +57,7 @@ async def reply_at_once(
     if name == "in":
         return None
     if name == "help":
-        return "\n".join(f"{each.usage:22}{each.does}" for each in COMMANDS.values()) + _MORE
+        return help_text("chats") + _MARKS
     if name in {"new", "compact", "undo"} or (name == "model" and words):
         if name not in ENDS_PARKED and await database.read(partial(ledger.parked, session_key=key)):
             return f"A turn of this chat waits for an answer. Answer it or /stop it, then repeat /{name}."
@@ -101,13 +75,10 @@ async def reply_at_once(
     if name == "status":
         return await _status(record, database, message)
     window = (await asyncio.to_thread(record.model.limits, key)).window
-    sizes = Counter[str]()
-    for part in parts_of(next_request(record, entries), "") if entries else ():
-        sizes[part.role] += part.tokens
+    parts = parts_of(next_request(record, entries), "") if entries else ()
     if name == "usage":
-        return usage_text(entries, window, sizes.total())
-    lines = [f"{role}: {tokens:,}" for role, tokens in sizes.items()]
-    return "\n".join([f"context: about {sizes.total():,} of {window:,} tokens", *lines])
+        return usage_text(entries, window, sum(part.tokens for part in parts))
+    return context_text(parts, window)
 
 
 async def carry_out(agent: AgentHandle, session: Session, message: InboundMessage) -> str:

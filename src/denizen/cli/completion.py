@@ -1,0 +1,91 @@
+"""What is completed at the prompt: commands, their arguments, and files after `@`. Imports prompt_toolkit."""
+
+import asyncio
+import re
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from denizen.errors import DenizenError
+from denizen.tools.files.walk import SkippedEntries, path_below, walk
+from denizen.tools.files.workspace import Workspace
+from denizen.worlds.commands import COMMANDS
+
+MAX_FILES = 50_000
+"""Files of a folder among which is looked."""
+
+MAX_SHOWN = 50
+
+Words = Callable[[], Awaitable[Sequence[str]]]
+
+_MENTION = re.compile(r'(?<!\S)@"?([^\s"]*)$')
+
+
+class PromptCompleter(Completer):
+    """Completes the commands of `usages`, their `arguments`, and `@` with a path below `folder`, however little of it.
+
+    What git ignores is left out.
+    """
+
+    def __init__(self, usages: Mapping[str, str], arguments: Mapping[str, Words], folder: Path) -> None:
+        self._usages = usages
+        self._arguments = arguments
+        self._folder = folder
+        self._paths: Sequence[str] = ()
+
+    @staticmethod
+    def applies(text: str) -> bool:
+        """Whether something is shown while a person types, who hasn't pressed Tab."""
+        return bool(_MENTION.search(text) or (text.startswith("/") and not re.search(r"\s", text)))
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """None: they are found asynchronously."""
+        return ()
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """What the text before the cursor may become."""
+        text = document.text_before_cursor
+        name, blank, argument = text.removeprefix("/").partition(" ")
+        if mention := _MENTION.search(text):
+            if not (self._paths and mention[1]):  # with each new @ they are read again
+                self._paths = await asyncio.to_thread(self._read_paths)
+            found = best_matches(mention[1], self._paths)
+            for path in found:
+                yield Completion(f'"{path}"' if " " in path else path, -len(mention[0]) + 1)
+        elif text.startswith("/") and not blank:
+            for each, usage in self._usages.items():
+                if each.startswith(name.lower()):
+                    yield Completion(f"/{each}", -len(text), usage, COMMANDS[each].does)
+        elif text.startswith("/") and name in self._arguments:
+            for word in await self._arguments[name]():
+                if word.startswith(argument):
+                    yield Completion(word, -len(argument))
+
+    def _read_paths(self) -> list[str]:
+        def paths() -> Iterator[str]:
+            for entry in walk(Workspace(self._folder), ".", SkippedEntries(), threading.Event()):
+                yield path_below(".", entry.names) + ("/" if entry.is_folder else "")
+
+        try:
+            return [*islice(paths(), MAX_FILES)]
+        except DenizenError:
+            return []
+
+
+def best_matches(typed: str, paths: Iterable[str]) -> list[str]:
+    """The paths that have these characters in this order, best first: together in the name, in the path, anywhere."""
+    wanted = typed.lower()
+    scattered = re.compile(".*?".join(map(re.escape, wanted)))
+
+    def rank(path: str) -> tuple[int, int, int]:
+        name = path.rstrip("/").rpartition("/")[2]
+        kind = next((kind for kind, text in enumerate((name, path)) if wanted in text.lower()), 2)
+        return kind, 0 if name.lower().startswith(wanted) else 1, len(path)
+
+    return sorted((path for path in paths if scattered.search(path.lower())), key=rank)[:MAX_SHOWN]
