@@ -84,6 +84,39 @@ def test_commands_are_listed_with_what_they_do_and_tab_completes_them(chat: Chat
     assert screen.end() == 0
 
 
+def test_the_agent_sees_what_a_persons_own_command_gave_unless_it_has_two_marks(chat: Chat, model: Model) -> None:
+    model.plays("Seen.")
+    screen = chat()
+    screen.enter("!!echo se''cret")
+    screen.expect("\nsecret")
+    screen.expect(PROMPT)
+    screen.enter("!echo pl''ain; exit 3")
+    screen.expect("\nplain")
+    screen.expect("exit code 3")
+    screen.expect(PROMPT)
+    screen.enter("what was that?")
+    screen.expect("Seen.")
+    assert "plain" in model.told()
+    assert "secret" not in json.dumps(model.requests)
+
+
+def test_any_letters_of_a_path_complete_a_file_that_git_does_not_ignore(chat: Chat, repo: Path, model: Model) -> None:
+    (repo / "shop").mkdir()
+    (repo / "shop" / "basket.py").write_text("ITEMS = 3\n")
+    (repo / "basket.log").write_text("")
+    (repo / ".gitignore").write_text("*.log\n")
+    model.plays("Three.")
+    screen = chat()
+    screen.type("how many in @bskt")
+    screen.shows("shop/basket.py")
+    assert not any("basket.log" in row for row in screen.rows)
+    screen.type("\t")
+    screen.shows("how many in @shop/basket.py")
+    screen.type("\r")
+    screen.expect("Three.")
+    assert "ITEMS = 3" in model.told()
+
+
 def test_history_lasts_and_is_private(chat: Chat, model: Model, home: Path) -> None:
     model.plays("Once.", "Twice.")
     screen = chat()

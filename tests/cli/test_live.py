@@ -388,6 +388,17 @@ def test_what_is_not_sent_when_the_program_ends_is_in_the_history(working: Worki
     assert "a long thought" in (home / "history").read_text()
 
 
+def test_a_terminal_that_goes_away_ends_the_chat_and_frees_its_session(
+    working: Working, home: Path, denizen: Run
+) -> None:
+    screen = working("Again.")
+    screen.type("a long thought")
+    screen.shows("a long thought")
+    assert screen.hang_up() == 130
+    assert "a long thought" in (home / "history").read_text()
+    assert denizen("ask", "--session", "s", "hi").out == "Again.\n"
+
+
 def test_a_second_ctrl_c_after_the_turn_clears_nothing(working: Working, model: Model) -> None:
     screen = working("Fine.")
     screen.type("but be short\x03")

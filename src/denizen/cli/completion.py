@@ -42,6 +42,11 @@ class PromptCompleter(Completer):
         """Whether something is shown while a person types, who hasn't pressed Tab."""
         return bool(_MENTION.search(text) or (text.startswith("/") and not re.search(r"\s", text)))
 
+    def only_command(self, text: str) -> str:
+        """The one command that begins like this; empty: several do, or none."""
+        fits = [each for each in self._usages if text[:1] == "/" and each.startswith(text[1:].lower())]
+        return f"/{fits[0]}" if len(fits) == 1 else ""
+
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """None: they are found asynchronously."""
         return ()

@@ -38,7 +38,8 @@ class TerminalChat:
 
     A session is made with its first message. `typed`: a person types, also while the agent works, which hears that with
     its next model call; slash commands are kept in `commands`. They type at the `live` prompt on terminals that can
-    show it, or else in `lines`. `outputs` are those of tools that were shown in part.
+    show it, or else in `lines`. `outputs` are those of tools that were shown in part;
+    `own_output` is that of the person's own commands, which goes with their next message.
     """
 
     def __init__(self, options: CommandOptions, loaded: Loaded, *, typed: bool) -> None:
@@ -47,6 +48,7 @@ class TerminalChat:
         self.name = options.session
         self.over = False
         self.outputs: list[str] = []
+        self.own_output = ""
         self.live: LivePrompt | None = None
         self.lines = terminal_lines() if typed else None
         self.commands = self.lines.commands if self.lines else []
@@ -68,6 +70,9 @@ class TerminalChat:
         """One turn; how it ended. Raises ToolRefused for a prompt of an MCP server that it doesn't have."""
         parts = await self._composed(text)
         parts += await prompt_said(self.agent, await self.session(), text)
+        if self.own_output:
+            parts.append(Text(self.own_output))
+            self.own_output = ""
         return await self._turn(UserMessage(parts), unattached(text))
 
     async def go_on(self) -> TurnStop:

@@ -10,6 +10,7 @@ import click
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.history import FileHistory
@@ -80,6 +81,8 @@ class Editor:
 
     def prompt(self, pressed: KeyBindings, *, transient: bool = False) -> PromptSession[str]:
         """A prompt with this history and these completions; of a `transient` one nothing stays on the screen."""
+        only_one = Condition(lambda: bool(self._completer.only_command(get_app().current_buffer.text)))
+        pressed.add("tab", filter=_TYPING & only_one)(self._complete_command)
         output = create_output(always_prefer_tty=True)
         if isinstance(output, Vt100_Output):  # where the cursor is, isn't asked: the answer might come too late
             output.enable_cpr = False
@@ -122,6 +125,10 @@ class Editor:
         except asyncio.CancelledError:
             self.draft = self._prompt.default_buffer.text
             raise
+
+    def _complete_command(self, event: KeyPressEvent) -> None:
+        """At once, for those who press Enter right after it; other completions come when they are found."""
+        event.current_buffer.document = Document(self._completer.only_command(event.current_buffer.text))
 
     def _clear_or_leave(self, event: KeyPressEvent) -> None:
         """What is cleared can be had again from the history; what has only just come back isn't."""

@@ -19,6 +19,9 @@ from denizen.events import Done, RunEvent, RunResult
 from denizen.ports import Answer, Ask, NoControls, Parked
 
 CHOICES = "y yes · s yes, for this session · a always · n no · or say what to do instead"
+COMMAND_SIGNS = ("/", "!")
+"""What is entered with these at its beginning waits until the agent is done."""
+
 QUOTATION_CHOICES = "y yes · n no · or say what to do instead"
 
 _IN_DIFF = {"old", "new", "content", "patch"}
@@ -188,7 +191,7 @@ class TerminalLines:
     def _read(self) -> None:
         while self._ready() and (line := self._stream.readline()):
             if line := line.strip():
-                (self.commands if line.startswith("/") else self._entered).append(line)
+                (self.commands if line.startswith(COMMAND_SIGNS) else self._entered).append(line)
 
     def _ready(self) -> bool:
         return bool(select.select([self._stream], [], [], 0)[0])

@@ -17,6 +17,7 @@ from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
 
 from denizen.cli.editor import Editor, keys
+from denizen.cli.host import COMMAND_SIGNS
 from denizen.cli.output import error_width
 from denizen.cli.progress import with_seconds
 from denizen.cli.text import cut, cut_before, one_line, printable, shorten, wrapped
@@ -159,8 +160,8 @@ class LivePrompt:
 
     def waiting(self) -> Sequence[str]:
         """Hand over the messages that were entered meanwhile, and show them as said."""
-        delivered = [text for text in self.queued if not text.startswith("/")]
-        self.queued = [text for text in self.queued if text.startswith("/")]
+        delivered = [text for text in self.queued if not text.startswith(COMMAND_SIGNS)]
+        self.queued = [text for text in self.queued if text.startswith(COMMAND_SIGNS)]
         for text in delivered:
             shown = shorten(
                 printable(text), lines=MAX_SHOWN_LINES, characters=MAX_SHOWN_CHARS, how="the agent has them"

@@ -1,8 +1,11 @@
 """The slash commands of `denizen chat`."""
 
 import asyncio
+import os
+import sys
 import textwrap
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 
 import click
 
@@ -14,7 +17,9 @@ from denizen.engine.next_request import RequestPart, next_request, parts_of
 from denizen.engine.resume import question_of, unfinished
 from denizen.engine.undo import redo, undo
 from denizen.events import TurnStop
+from denizen.ports.sandbox import Sandboxed
 from denizen.sessions import new_name, session_key, short_name
+from denizen.tools.programs.process import BoundedOutput, LineEmitter, run
 from denizen.worlds.commands import (
     context_text,
     help_text,
@@ -25,18 +30,23 @@ from denizen.worlds.commands import (
 )
 from denizen.worlds.server_prompts import SERVER_PROMPT
 
+MAX_SHELL_BYTES = 30_000
+"""Bytes of the output of the person's own command which the agent sees: the first and the last."""
+
 MAX_COMPLETED = 200
 """Sessions that Tab completes: those that were used last."""
 
 
 def is_command(text: str) -> bool:
-    """Whether it looks like a slash command, as `/etc/hosts` and several lines don't."""
+    """Whether it looks like a command, as `/etc/hosts` and several lines don't."""
     text = text.strip()
-    return bool(("\n" not in text and split_command(text)[0]) or SERVER_PROMPT.fullmatch(text))
+    return bool(text.startswith("!") or ("\n" not in text and split_command(text)[0]) or SERVER_PROMPT.fullmatch(text))
 
 
 async def respond(chat: TerminalChat, text: str) -> TurnStop | None:
-    """Run what looks like a slash command, give the rest to the agent; how the turn ended, if one ran."""
+    """Run a command of the chat (`/`) or of the shell (`!`), give the rest to the agent; how its turn ended, if any."""
+    if text.startswith("!"):
+        return await _run_in_shell(chat, text)
     name, argument = split_command(text)
     if not name or "\n" in text.strip():
         return await chat.say(without_escape(text))
@@ -44,6 +54,25 @@ async def respond(chat: TerminalChat, text: str) -> TurnStop | None:
         return await _DO[name](chat, argument)
     _print(unknown_command(name, _DO))
     return None
+
+
+async def _run_in_shell(chat: TerminalChat, text: str) -> None:
+    """Run the person's own command, outside the sandbox. The agent sees its output, unless it begins with `!!`."""
+    command, kept = text.lstrip("!").strip(), BoundedOutput(MAX_SHELL_BYTES)
+    shell = [os.environ.get("SHELL") or "/bin/sh", "-c", command]
+    lines = LineEmitter(lambda shown: click.echo(printable(shown), err=True, nl=False), sys.maxsize)
+
+    def take(data: bytes) -> None:
+        kept.add(data)
+        lines.add(data)
+
+    status = await run(Sandboxed(shell, os.environ), Path.cwd(), seconds=None, take=take)
+    lines.add(b"")
+    if status:
+        say(f"  exit code {status}", "red")
+    if not text.startswith("!!"):
+        output = kept.text("they were only shown to the user")
+        chat.own_output += f"\n\n<stdin>\n$ {command}\n{output}\n</stdin>"
 
 
 def argument_words(chat: TerminalChat) -> Mapping[str, Callable[[], Awaitable[Sequence[str]]]]:
@@ -75,6 +104,7 @@ def argument_words(chat: TerminalChat) -> Mapping[str, Callable[[], Awaitable[Se
 
 async def _help(_: TerminalChat, __: str) -> None:
     _print(help_text("terminal"))
+    _print("!command              run your own command; the agent sees its output with your next message (!!: never)")
     _print("Enter sends; Ctrl-J, or \\ at the end, begins another line; @path attaches a file.")
     _print(
         "Messages entered while the agent works are passed on to it; ↑ takes back the last one that it hasn't received."
