@@ -3,8 +3,8 @@
 It speaks Anthropic Messages and OpenAI Chat Completions, buffered and streamed, and the streams of OpenAI Responses and
 Gemini. The path's first part says how: `/scene` plays the scene (a tool call, then the answer), `/words` streams one
 long reply, `/answer` answers without a call, `/echo` repeats the ticket of the last message, `/slow` does so after
-200 ms, `/hold` never answers. `GET /stats` gives and resets the requests and bytes received, `GET /arrivals` when each ticket came first, `GET /body`
-the last request body that came.
+200 ms, `/hold` never answers. `GET /stats` gives and resets the requests and bytes received, `GET /arrivals` when each
+ticket came first, `GET /body` the last request body that came.
 """
 
 import asyncio

@@ -14,7 +14,10 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.history import FileHistory
+from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle
@@ -107,12 +110,21 @@ class Editor:
     @contextlib.contextmanager
     def holding(self) -> Generator[None]:
         """Between prompts too, what is typed waits for the next one: not echoed, and Ctrl-C is a key like others."""
-        with self._prompt.input.raw_mode():
+        with self._raw_mode():
             try:
                 yield
             finally:
                 if self.draft:
                     self._history.append_string(self.draft)
+
+    @contextlib.contextmanager
+    def _raw_mode(self) -> Generator[None]:
+        """Enter is Enter for keys that came before, too: the terminal made Ctrl-J of it then."""
+        source = self._prompt.input
+        with source.raw_mode():
+            enter = KeyPress(Keys.Enter, "\r")
+            store_typeahead(source, [enter if press.key is Keys.ControlJ else press for press in source.read_keys()])
+            yield
 
     async def _read(self) -> str:
         draft, self.draft = self.draft, ""
@@ -121,7 +133,8 @@ class Editor:
             click.secho(f"  {self._history.trouble}", fg="yellow", err=True)
             self._history.trouble = ""
         try:
-            return await self._prompt.prompt_async(default=draft)
+            with self._raw_mode():
+                return await self._prompt.prompt_async(default=draft)
         except asyncio.CancelledError:
             self.draft = self._prompt.default_buffer.text
             raise

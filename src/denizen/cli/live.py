@@ -130,13 +130,13 @@ class LivePrompt:
                 await asyncio.wait([typing])
             finally:
                 await asyncio.wait([typing])  # also where this is cancelled: it gives the terminal back
-                self._write()
                 self._editor.draft, self._status, self._preview = self._buffer.text, None, ()
                 # Where a line of the history is shown, have the one that it was left for there too.
                 shown = self._buffer.working_index
                 self._buffer.history_forward(sys.maxsize)
                 if self._buffer.working_index != shown:
                     self._buffer.append_to_history()
+                self._write()  # last: the terminal may be gone
 
     def restore_unsent(self, unsent: Sequence[str]) -> None:
         """Make that, and what is queued, the beginning of the next prompt."""

@@ -196,6 +196,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return CANCELLED
     except OSError as error:  # click itself prints helps and versions
+        if error.errno == errno.EIO and not error.filename:  # the terminal is gone
+            return CANCELLED
         if error.errno != errno.ENOSPC or error.filename:
             raise
         say_error(not_written(error))
