@@ -68,7 +68,8 @@ bench: $(DEV)
 docs: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-web:
+web: $(DEV)
+	$(BIN)/python scripts/openapi.py > web/openapi.json
 	cd web && npm ci && npm run types && npm run check && npm run build
 
 COMPILE := UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal \

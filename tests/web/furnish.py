@@ -1,6 +1,5 @@
 """A home with some life in it: what screenshots, and tests of every view, look at."""
 
-import asyncio
 import itertools
 from pathlib import Path
 from typing import Any
@@ -80,5 +79,4 @@ async def furnish(gateway: GatewayProgram, server: LoopbackOpenAI, workspace: Pa
     await gateway.post("sweep", "Please sweep the workspace: remove what was built")
     for chat in ("plan", "hours", "arabic", "sweep"):
         await gateway.replies(chat, 1)
-    await asyncio.sleep(0)
     return {chat: key_of(chat) for chat in ("plan", "hours", "arabic", "sweep")}

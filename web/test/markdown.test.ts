@@ -10,7 +10,7 @@ interface Seen {
 }
 
 const TAGS = new Set(
-  "p h3 h4 h5 h6 ul ol li blockquote em strong s thead tbody tr th td table div a code br hr img span Code".split(
+  "p h2 h3 h4 h5 h6 ul ol li blockquote em strong s thead tbody tr th td table div a code br hr img span Code".split(
     " ",
   ),
 );
@@ -44,7 +44,7 @@ test("Markdown becomes elements", () => {
   const { seen, words } = shown(
     "# Title\n\nA **bold** [link](https://a.example)\n\n| a | b |\n|--|--:|\n| 1 | 2 |",
   );
-  const tags = "h3 p strong a div table thead tr th th tbody tr td td";
+  const tags = "h2 p strong a div table thead tr th th tbody tr td td";
   expect(seen.map(({ tag }) => tag).join(" ")).toBe(tags);
   expect(seen.at(-1)?.props.class).toBe("align-right");
   expect(words.join("")).toBe("TitleA bold linkab12");

@@ -96,9 +96,9 @@ test("a chart has a value for each day, and joins what is too much", () => {
   });
   const others = [..."bcdefghi"].map((name) => row("2026-01-02", name, 1));
   const rows = [row("2026-01-01", "a", 1), row("2026-01-03", "a", 2), ...others];
-  const { days, lines } = linesOf(rows, MEASURES.cost!);
+  const { days, lines } = linesOf(rows, MEASURES.cost!, 3, Date.parse("2026-01-03T10:00Z"));
   expect(days).toHaveLength(3);
   expect(lines.find(({ name }) => name === "a")?.values).toEqual([1, 0, 2]);
   expect(lines.at(-1)?.name).toBe("others");
-  expect(linesOf(rows, MEASURES.cache!).lines[0]?.values[0]).toBe(75);
+  expect(linesOf(rows, MEASURES.cache!, 3, Date.parse("2026-01-03T10:00Z")).lines[0]?.values[0]).toBe(75);
 });

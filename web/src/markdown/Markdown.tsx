@@ -6,10 +6,10 @@ import { isPicture, type MarkdownToken, parseBlocks, safeUrl } from "./parse";
 
 /** A headline of an answer is below those of the page. */
 const TAGS: Record<string, string> = {
-  h1: "h3",
-  h2: "h4",
-  h3: "h5",
-  h4: "h6",
+  h1: "h2",
+  h2: "h3",
+  h3: "h4",
+  h4: "h5",
   h5: "h6",
   h6: "h6",
   ...Object.fromEntries(

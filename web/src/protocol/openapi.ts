@@ -182,6 +182,21 @@ export type File = {
   "filename"?: string;
 };
 
+export type FileChanges = {
+  "diff": string;
+  "paths": (string)[];
+};
+
+export type ForkRequest = {
+  "at"?: string;
+  "chat"?: string | null;
+};
+
+export type Forked = {
+  "chat": string;
+  "session_key": string;
+};
+
 export type FoundSession = {
   "at": number;
   "entry": string;
@@ -229,7 +244,7 @@ export type ImageUrl = {
 export type JobRequest = {
   "id"?: string;
   "job"?: NewJob | null;
-  "type": "add" | "disable" | "enable" | "remove";
+  "type": "add" | "disable" | "enable" | "list" | "remove";
 };
 
 export type JsonSchema = {
@@ -250,6 +265,11 @@ export type LlmStart = {
 export type LlmStream = {
   "event": TextDelta | TextEnd | ThinkingDelta | ThinkingEnd | ToolCallDelta | ToolCallEnd;
   "type": "llm_stream";
+};
+
+export type ModelView = {
+  "parts": (RequestPart)[];
+  "tokens": number;
 };
 
 export type NewJob = {
@@ -345,6 +365,15 @@ export type QueuedMessage = {
 
 export type QueuedMessages = {
   "messages": (QueuedMessage)[];
+};
+
+export type RequestPart = {
+  "characters": number;
+  "kind": string;
+  "message": number;
+  "role": string;
+  "text": string;
+  "tokens": number;
 };
 
 export type ResponseItem = {
@@ -604,6 +633,22 @@ export type TurnParked = {
   "session_key": string;
   "tool_call_id": string;
   "type": "parked";
+};
+
+export type UndoPreview = {
+  "conflicts": (string)[];
+  "diff": string;
+  "paths": (string)[];
+  "said": string;
+};
+
+export type UndoRequest = {
+  "force"?: boolean;
+};
+
+export type Undone = {
+  "left": (string)[];
+  "said": string;
 };
 
 export type Usage = {

@@ -53,7 +53,6 @@ export interface UndoPreview {
   paths: string[];
   diff: string;
   conflicts: string[];
-  can_redo: boolean;
 }
 
 export type UsageRow = Required<api.UsageRow>;

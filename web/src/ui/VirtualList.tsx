@@ -67,9 +67,22 @@ export function VirtualList<Item>(props: Props<Item>) {
     isAtEnd.current = followsEnd && scrollHeight - scrollTop - clientHeight < NEAR_PX;
     if (scrollTop < NEAR_PX * 5) props.onStart?.();
   };
+  /** Whoever opens a row wants to read it, not the end. */
+  const onClick = (event: MouseEvent) => {
+    if ((event.target as Element).closest("summary")) isAtEnd.current = false;
+  };
   const rows = virtualizer.getVirtualItems();
   return (
-    <div class="scroller" ref={scroller} onScroll={onScroll} tabIndex={0} role="region" aria-label={label}>
+    // biome-ignore lint/a11y/useKeyWithClickEvents: keys on a summary are clicks, too
+    <div
+      class="scroller"
+      ref={scroller}
+      onScroll={onScroll}
+      onClick={onClick}
+      tabIndex={0}
+      role="region"
+      aria-label={label}
+    >
       <div ref={content}>
         <div class="rows" role="list" style={{ height: `${virtualizer.getTotalSize()}px` }}>
           {rows.map((row) => (

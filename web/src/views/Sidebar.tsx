@@ -22,7 +22,7 @@ export function Sidebar({ onPalette, onGo }: { onPalette: () => void; onGo: () =
   const route = useStore(router, (state) => state.route);
   const open = useStore(app.state, (state) => state.session?.key);
   return (
-    <div class="sidebar">
+    <aside class="sidebar" aria-label="Menu">
       <div class="brand">
         <span class="logo" aria-hidden="true">
           D
@@ -69,6 +69,6 @@ export function Sidebar({ onPalette, onGo }: { onPalette: () => void; onGo: () =
           </A>
         ))}
       </nav>
-    </div>
+    </aside>
   );
 }

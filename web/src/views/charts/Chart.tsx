@@ -85,6 +85,7 @@ function draw(element: HTMLElement, data: Lines, measure: Measure, budget: numbe
       width: element.clientWidth,
       height: HEIGHT_PX,
       legend: { show: false },
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "UTC"),
       cursor: { drag: { x: false, y: false } },
       scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
       axes: [axis, { ...axis, size: 64, values: (_plot, values) => values.map(measure.show) }],

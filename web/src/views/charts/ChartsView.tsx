@@ -24,7 +24,7 @@ export function ChartsView() {
     app.client.get<UsageTable>("/api/usage", { by, days }),
   );
   const rows = useMemo(() => named(value?.rows ?? [], by), [value, by]);
-  const data = useMemo(() => linesOf(rows, measure), [rows, measure]);
+  const data = useMemo(() => linesOf(rows, measure, days, Date.now()), [rows, measure, days]);
   const change = (changes: Record<string, string>) =>
     go(
       addressOf("charts", "", `?${new URLSearchParams({ by, days: String(days), show: shown, ...changes })}`),

@@ -16,7 +16,7 @@ export const MEASURES: Record<string, Measure> = {
     name: "Cost",
     unit: "US dollars",
     of: (row) => row.cost_usd,
-    show: (value) => `$${value.toFixed(value < 1 ? 4 : 2)}`,
+    show: (value) => `$${value === 0 ? 0 : value.toFixed(value < 1 ? 4 : 2)}`,
   },
   tokens: {
     name: "Tokens",
@@ -70,14 +70,12 @@ const NUMBERS = [
 ] as const;
 
 /** One line for each of the largest names, and one for all others; a day without calls counts as zero. */
-export function linesOf(rows: UsageRow[], measure: Measure): Lines {
+export function linesOf(rows: UsageRow[], measure: Measure, span: number, now: number): Lines {
   if (!rows.length) return { days: [], lines: [] };
   const times = rows.map((row) => Date.parse(row.day) / 1000);
-  const [first, last] = [Math.min(...times), Math.max(...times)];
-  const days = Array.from(
-    { length: Math.round((last - first) / DAY_S) + 1 },
-    (_, index) => first + index * DAY_S,
-  );
+  const today = Math.floor(now / 1000 / DAY_S) * DAY_S;
+  const last = Math.max(today, ...times);
+  const days = Array.from({ length: span }, (_, index) => last - (span - 1 - index) * DAY_S);
   const names = largest(rows);
   const all =
     rows.length && new Set(rows.map((row) => row.name)).size > names.length ? [...names, "others"] : names;

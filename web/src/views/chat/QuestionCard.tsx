@@ -20,9 +20,9 @@ export function QuestionCard(props: { sessionKey: string; callId: string; fallba
   const { fallback } = props;
   return (
     <section class="card question" aria-label="A question for you">
-      <h3>
+      <h2>
         <Icon name="waiting" /> {question?.question || fallback.question}
-      </h3>
+      </h2>
       <Call tool={question?.tool || fallback.name} args={question?.args ?? fallback.args} />
       {question?.diff && <Diff text={question.diff} />}
       {question?.is_quotation && (
@@ -135,7 +135,7 @@ function Answers({ sessionKey, callId, rule }: { sessionKey: string; callId: str
 /** The rule as the configuration has it. */
 function ruleWords(rule: Record<string, unknown>): string {
   const fields = Object.entries(rule).filter(
-    ([, value]) => value !== "" && value !== null && value !== false,
+    ([, value]) => value && !(Array.isArray(value) && !value.length),
   );
   return `{ ${fields.map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ")} }`;
 }

@@ -17,6 +17,12 @@ export const LISTS: Record<string, List> = {
     route: "/api/status",
     field: "",
   },
+  jobs: {
+    title: "Scheduled jobs",
+    about: "What runs by itself, and when",
+    route: "/api/jobs",
+    field: "jobs",
+  },
   people: { title: "People", about: "Who may write to the agent", route: "/api/pairings", field: "pairings" },
 };
 
