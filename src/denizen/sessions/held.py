@@ -45,8 +45,8 @@ def sessions_of(home: Path, channel: str) -> Sequence[SessionKey]:
 
 
 def sessions_named(home: Path, channel: str, name: str) -> Sequence[SessionKey]:
-    """A channel's sessions whose agent or account has this name: those whose holder listens, or else all."""
-    keys = [key for key in sessions_of(home, channel) if name in {key.agent, key.account}]
+    """A channel's sessions whose agent or account has this name, in any case: those that listen, or else all."""
+    keys = [key for key in sessions_of(home, channel) if name.lower() in {key.agent, key.account}]
     return [key for key in keys if _socket(home, str(key)).exists()] or keys
 
 

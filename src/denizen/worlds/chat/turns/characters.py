@@ -1,5 +1,6 @@
 """Instructs running characters of text worlds from a chat: `/in NAME words`."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,7 +47,7 @@ async def reply_of_character(agent: AgentRecord, message: InboundMessage) -> Out
 
 async def _ask(home: Path, message: InboundMessage, clock: Clock) -> str:
     name, words = _name_and_words(message)
-    found = sessions_named(home, "moo", name)
+    found = await asyncio.to_thread(sessions_named, home, "moo", name)
     if not found:
         names = (
             ", ".join(sorted({key.agent for key in sessions_of(home, "moo")}))

@@ -137,7 +137,7 @@ def channel(tmp_path: Path) -> MooChannel:
 
 async def test_page_is_one_line_and_the_character_sees_it(channel: MooChannel, town: Town, tmp_path: Path) -> None:
     async with character(tmp_path, town, "home") as play:
-        assert await channel.send(to("mason")) == Sent()
+        assert await channel.send(to("Mason")) == Sent()
         assert await town.arrived() == ["The backup is done."]
         assert play.watcher.told("action") == [f'{PAGE}The backup is done."']
 
