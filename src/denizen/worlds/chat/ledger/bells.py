@@ -9,7 +9,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
@@ -29,7 +28,7 @@ from denizen.runtime.cancellation import run_to_completion
 from denizen.runtime.clock import BackOff
 from denizen.runtime.postgres import PostgresDatabase
 from denizen.worlds.chat.ledger import ledger
-from denizen.worlds.chat.ledger.database import Database, LedgerError, WorkerTiming
+from denizen.worlds.chat.ledger.database import Database, LedgerError, TurnClaimer, WorkerTiming
 from denizen.worlds.chat.ledger.direct_connection import DirectConnection
 
 if TYPE_CHECKING:
@@ -96,11 +95,11 @@ class BellRinger:
                 _bell(self._app, session_key, due).defer(session_key=session_key)
 
 
-class JobClaimer:
+class JobClaimer(TurnClaimer):
     """Claims the turns of sessions whose bells ring."""
 
     def __init__(self, app: App, database: Database, bell: asyncio.Event) -> None:
-        self.id = secrets.token_hex(8)
+        super().__init__()
         self.queues = [_QUEUE]
         self.jobs: set[int] = set()
         self.registered_as: int | None = None

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import queue
+import secrets
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
@@ -71,27 +72,30 @@ class WorkerTiming(NamedTuple):
 DEFAULT_TIMING = WorkerTiming()
 
 
-class TurnClaimer(Protocol):
-    """Claims turns for a queue.
+class TurnClaimer:
+    """Claims turns for a queue: if it is the only worker, whatever is due. `id` is its name in the ledger.
 
     `busy` are the sessions with a turn in this queue; at most `room` turns may begin. `claim` runs in a transaction.
     """
 
-    @property
-    def id(self) -> str:
-        """Its name in the ledger."""
+    def __init__(self) -> None:
+        self.id = secrets.token_hex(8)
 
     def may_claim(self, busy: Collection[str], room: int) -> bool:
         """Whether a claim may find a turn."""
+        return room > 0
 
     def claim(self, db: ledger.LedgerConnection, busy: Collection[str], now: float, room: int) -> list[ledger.Claim]:
         """Begin turns."""
+        return ledger.claim(db, self.id, now, room)
 
     def next_due(self, db: ledger.LedgerConnection) -> float | None:
         """When to claim again, if no bell rings earlier."""
+        return ledger.next_due(db)
 
     def expects_controls(self, claims: Sequence[ledger.Claim]) -> bool:
         """Whether controls may have arrived since the last call of `began`, or wait for the turns of these claims."""
+        return True  # reading them costs a single worker nothing
 
     def began(self, claims: Sequence[ledger.Claim]) -> None:
         """Note that the claims are committed and their turns begin."""

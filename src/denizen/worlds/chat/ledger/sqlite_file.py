@@ -3,17 +3,16 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from uuid import uuid4
 
 from denizen.config.home import private_folder
 from denizen.config.lock_file import lock
 from denizen.errors import ConfigError
 from denizen.worlds.chat.ledger import ledger
-from denizen.worlds.chat.ledger.database import Database, LedgerError, LedgerRefused, T
-from denizen.worlds.chat.ledger.ledger import Claim, LedgerConnection
+from denizen.worlds.chat.ledger.database import Database, LedgerError, LedgerRefused, T, TurnClaimer
+from denizen.worlds.chat.ledger.ledger import LedgerConnection
 
 BUSY = (
     "A gateway is running on this home already (process {holder}). Stop that one first, or choose another home with "
@@ -101,8 +100,8 @@ class SqliteFile:
             raise LedgerError(f"{self._path} can't be read: {error}. Check the disk.") from error
 
     @asynccontextmanager
-    async def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AsyncGenerator["SoleWorker"]:
-        yield SoleWorker()
+    async def worker(self, database: Database, bell: asyncio.Event, turns: int) -> AsyncGenerator[TurnClaimer]:
+        yield TurnClaimer()
 
     def close(self) -> None:
         self._reader.close()
@@ -122,31 +121,3 @@ class _LedgerFile(sqlite3.Connection):
 
 def _connect(path: Path) -> _LedgerFile:
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_LedgerFile)
-
-
-class SoleWorker:
-    """The only worker: it claims whatever is due."""
-
-    def __init__(self) -> None:
-        self.id = uuid4().hex
-
-    def may_claim(self, busy: Collection[str], room: int) -> bool:
-        return room > 0
-
-    def claim(self, db: LedgerConnection, busy: Collection[str], now: float, room: int) -> list[Claim]:
-        return ledger.claim(db, self.id, now, room)
-
-    def next_due(self, db: LedgerConnection) -> float | None:
-        return ledger.next_due(db)
-
-    def expects_controls(self, claims: Sequence[Claim]) -> bool:
-        return True  # reading costs nothing
-
-    def began(self, claims: Sequence[Claim]) -> None:
-        pass
-
-    def ended(self, session_key: str) -> None:
-        pass
-
-    async def stop_claiming(self) -> None:
-        pass
