@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -131,25 +132,21 @@ class Reporter:
             self._until = self._clock.monotonic() + float(seconds)
 
 
+@dataclass(eq=False)
 class Audience:
     """In the gateway: asks workers for events while somebody listens, and receives their events and counts."""
 
-    def __init__(
-        self,
-        side: SideChannel,
-        database: Database,
-        on_event: Callable[[TurnEvent], None],
-        metrics: Metrics,
-        clock: Clock,
-    ) -> None:
-        self._side = side
-        self._on_event = on_event
-        self._metrics = metrics
-        self._clock = clock
+    side: SideChannel
+    database: Database
+    on_event: Callable[[TurnEvent], None]
+    metrics: Metrics
+    clock: Clock
+
+    def __post_init__(self) -> None:
         self._listeners = 0
         self._announced = float("-inf")
         self._pieces: list[str] = []
-        database.news[REPORTS] = self._hear
+        self.database.news[REPORTS] = self._hear
 
     @asynccontextmanager
     async def listening(self) -> AsyncGenerator[None]:
@@ -164,16 +161,16 @@ class Audience:
     async def run(self) -> None:
         """Keep the workers reporting while somebody listens, until cancelled."""
         while True:
-            await self._clock.sleep(self._side.timing.heartbeat)
+            await self.clock.sleep(self.side.timing.heartbeat)
             if self._listeners:
                 await self._announce()
 
     async def _announce(self) -> None:
-        if self._clock.monotonic() - self._announced < self._side.timing.heartbeat:
+        if self.clock.monotonic() - self._announced < self.side.timing.heartbeat:
             return
         with suppress(DenizenError):  # announced again soon
-            await self._side.send(LISTENING, [f"{self._side.timing.stalled:g}"])
-            self._announced = self._clock.monotonic()
+            await self.side.send(LISTENING, [f"{self.side.timing.stalled:g}"])
+            self._announced = self.clock.monotonic()
 
     def _hear(self, said: str) -> None:
         """Receive a piece of a report. Its pieces arrive together, except for lost ones."""
@@ -193,8 +190,8 @@ class Audience:
             _log.warning("A worker's report can't be read; do gateway and worker have the same version? %s", error)
             return
         for event in events:
-            self._on_event(event)
-        self._metrics.add_counts(report.counts)
+            self.on_event(event)
+        self.metrics.add_counts(report.counts)
 
 
 def _encoded(event: TurnEvent) -> msgspec.Raw | None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, tzinfo
 from functools import partial
 from pathlib import Path
@@ -35,57 +36,47 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class Heartbeat:
     """Beats at the multiples of its interval, whenever it was started; reports go to `last_chat`."""
 
-    def __init__(
-        self,
-        settings: HeartbeatSettings,
-        database: Database,
-        file: Path,
-        last_chat: Callable[[], tuple[str, str]],
-        *,
-        session_files: SessionFiles,
-        clock: Clock,
-        zone: tzinfo | None,
-    ) -> None:
-        self._settings = settings
-        self._database = database
-        self._file = file
-        self._last_chat = last_chat
-        self._session_files = session_files
-        self._clock = clock
-        self._zone = zone
+    settings: HeartbeatSettings
+    database: Database
+    file: Path
+    last_chat: Callable[[], tuple[str, str]]
+    session_files: SessionFiles
+    clock: Clock
+    zone: tzinfo | None
 
     async def run(self) -> None:
         """Beat until cancelled."""
-        step = self._settings.minutes * 60.0
-        while self._settings.enabled:
-            now = self._clock.now().timestamp()
+        step = self.settings.minutes * 60.0
+        while self.settings.enabled:
+            now = self.clock.now().timestamp()
             beat = (now // step + 1) * step
-            await sleep_until(beat, self._clock)
-            if 0 <= self._clock.now().timestamp() - beat <= MISSED_AFTER_S:
+            await sleep_until(beat, self.clock)
+            if 0 <= self.clock.now().timestamp() - beat <= MISSED_AFTER_S:
                 await self._beat(datetime.fromtimestamp(beat, UTC))
 
     async def _beat(self, at: datetime) -> None:
-        local = at.astimezone(self._zone)
-        if not is_active(self._settings.active, local.time()):
+        local = at.astimezone(self.zone)
+        if not is_active(self.settings.active, local.time()):
             return
-        tasks = (await asyncio.to_thread(self._session_files.text, self._file))[:MAX_FILE_CHARS]
+        tasks = (await asyncio.to_thread(self.session_files.text, self.file))[:MAX_FILE_CHARS]
         if is_blank(tasks):
             return
-        channel, chat = self._last_chat()
+        channel, chat = self.last_chat()
         text = (
             f"It is {local:%A, %Y-%m-%d %H:%M %Z}. This is HEARTBEAT.md, your list of recurring tasks:\n\n{tasks}\n\n"
             f"Do what is due. If your user doesn't need to hear of anything, answer {OK} and nothing else: any other "
             "words are sent to them."
         )
         metadata = {BEAT: True, ledger.ORIGIN: ledger.origin_of(_KEY, channel, chat)}
-        options = ReplyOptions(history=self._settings.history, enable_summary=False)
+        options = ReplyOptions(history=self.settings.history, enable_summary=False)
         where = (channel, chat) if channel and chat else (CHANNEL, "log")
         message = InboundMessage(*where, CHANNEL, text, _KEY, metadata=metadata, id=f"{CHANNEL}:{at:%Y-%m-%dT%H:%MZ}")
-        if await self._database.persist(partial(_put, message=options.put_in(message))):
-            self._database.ring()
+        if await self.database.persist(partial(_put, message=options.put_in(message))):
+            self.database.ring()
 
 
 def start_of(message: InboundMessage, entries: Sequence[AnyEntry]) -> Cycle | Resume:

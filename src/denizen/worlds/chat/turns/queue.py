@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
 from msgspec.structs import replace
@@ -68,6 +69,7 @@ class LedgerTurn:
             self._has_arrived.set()
 
 
+@dataclass(eq=False)
 class LedgerQueue:
     """A `TurnQueue` in a database, which several of them may share.
 
@@ -78,28 +80,19 @@ class LedgerQueue:
     whose turn ended here.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        clock: Clock,
-        attempts: int = 3,
-        retry_after: float = 1.0,
-        turns: int = 64,
-        when_busy: Mapping[str, WhenBusy] | None = None,
-        explain: Callable[[Exception], str] = str,
-        on_reply: Callable[[OutboundMessage | InboundMessage], None] = lambda _: None,
-        on_over: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._attempts = attempts
-        self._retries = BackOff(retry_after, MAX_RETRY_WAIT_S, jitter=0.2)
-        self._turns = turns
-        self._when_busy = when_busy or {}
-        self._explain = explain
-        self._on_reply = on_reply
-        self._on_over = on_over
+    database: Database
+    _: KW_ONLY
+    clock: Clock
+    attempts: int = 3
+    retry_after: float = 1.0
+    turns: int = 64
+    when_busy: Mapping[str, WhenBusy] = field(default_factory=dict)
+    explain: Callable[[Exception], str] = str
+    on_reply: Callable[[OutboundMessage | InboundMessage], None] = lambda _: None
+    on_over: Callable[[str], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self._retries = BackOff(self.retry_after, MAX_RETRY_WAIT_S, jitter=0.2)
         self._worker: TurnClaimer | None = None
         self._draining = False
         self._idle = asyncio.Event()
@@ -114,23 +107,23 @@ class LedgerQueue:
 
         With `waits` it gets its own turn, even if its channel's messages go to a running turn.
         """
-        how = "queue" if waits else self._when_busy.get(message.channel, "queue")
-        self._database.ring()  # a worker claims it right after, in the same transaction if possible
-        accepted = await self._database.run(partial(edits.put, message=message, when_busy=how), message.session_key)
+        how = "queue" if waits else self.when_busy.get(message.channel, "queue")
+        self.database.ring()  # a worker claims it right after, in the same transaction if possible
+        accepted = await self.database.run(partial(edits.put, message=message, when_busy=how), message.session_key)
         if how != "queue":
-            self._database.ring()  # a running turn may read it: a full queue has looked too early
+            self.database.ring()  # a running turn may read it: a full queue has looked too early
         return accepted
 
     async def say(self, message: InboundMessage, control: Steer | FollowUp | Interrupt) -> bool:
         """Accept a message for the session's open turn; False, and nothing is accepted, if there is none."""
-        accepted = await self._database.run(partial(ledger.say, message=message, control=control), message.session_key)
-        self._database.ring()
+        accepted = await self.database.run(partial(ledger.say, message=message, control=control), message.session_key)
+        self.database.ring()
         return accepted
 
     async def control(self, session_key: str, control: Control) -> bool:
         """Pass a control to the session's turn; False if there is none."""
-        found = await self._database.run(partial(ledger.control, session_key=session_key, given=control), session_key)
-        self._database.ring()
+        found = await self.database.run(partial(ledger.control, session_key=session_key, given=control), session_key)
+        self.database.ring()
         return found
 
     async def drain(self) -> None:
@@ -145,18 +138,18 @@ class LedgerQueue:
         """Run turns until cancelled."""
         bell = asyncio.Event()
         running: dict[str, LedgerTurn] = {}
-        self._database.bells.add(bell)
-        async with self._database.worker(bell, self._turns) as worker:
+        self.database.bells.add(bell)
+        async with self.database.worker(bell, self.turns) as worker:
             self._worker = worker
 
             looked_at = float("inf")
 
             def claim(db: LedgerConnection) -> tuple[list[Claim], list[ArrivedControl], float | None]:
                 nonlocal looked_at
-                now, before = self._clock.now().timestamp(), looked_at
+                now, before = self.clock.now().timestamp(), looked_at
                 looked_at = now
                 if now < before:  # the clock was set back, or may have been before the first look
-                    ledger.bring_forward(db, now + max(HELD_RETRY_S, self._retries.after(self._attempts)))
+                    ledger.bring_forward(db, now + max(HELD_RETRY_S, self._retries.after(self.attempts)))
                 claims = worker.claim(db, running.keys(), now, self._room(running))
                 return claims, *look(db, claims)
 
@@ -170,7 +163,7 @@ class LedgerQueue:
                 worker.ended(turn.message.session_key)
                 if not running:
                     self._idle.set()
-                self._database.ring()
+                self.database.ring()
 
             try:
                 async with asyncio.TaskGroup() as turns:
@@ -178,11 +171,11 @@ class LedgerQueue:
                         bell.clear()
                         claims = list[Claim]()
                         if worker.may_claim(running.keys(), self._room(running)):
-                            claims, controls, due = await self._database.persist(claim)
+                            claims, controls, due = await self.database.persist(claim)
                             if claims:
                                 self._idle.clear()
                         elif worker.expects_controls(()):
-                            controls, due = await self._database.find(look)
+                            controls, due = await self.database.find(look)
                         else:
                             controls, due = list[ArrivedControl](), None
                         worker.began(claims)
@@ -192,21 +185,21 @@ class LedgerQueue:
                         for each in controls:
                             if turn := running.get(each.session_key):
                                 turn.arrive(each)
-                        await wait_for_event_or(bell, due if len(running) < self._turns else None, self._clock)
+                        await wait_for_event_or(bell, due if len(running) < self.turns else None, self.clock)
             finally:
-                self._database.bells.discard(bell)
+                self.database.bells.discard(bell)
                 heard = [each for turn in running.values() for each in turn.heard]
                 await run_to_completion(self._give_back(worker, heard))
                 self._idle.set()
 
     def _room(self, running: Mapping[str, LedgerTurn]) -> int:
         """The number of turns that may begin."""
-        return 0 if self._draining else self._turns - len(running)
+        return 0 if self._draining else self.turns - len(running)
 
     async def _give_back(self, worker: TurnClaimer, heard: Sequence[ArrivedControl]) -> None:
         try:
             await worker.stop_claiming()
-            await self._database.run(partial(ledger.release, worker=worker.id, heard=heard))
+            await self.database.run(partial(ledger.release, worker=worker.id, heard=heard))
         except LedgerError as error:
             _log.error("%s The turns that ran here continue once this worker counts as dead.", error)
 
@@ -222,7 +215,7 @@ class LedgerQueue:
             await self._fail(turn, error)
         except (SessionUnavailable, LedgerError) as error:
             _log.info("Message %s waits: %s", message.id, error)
-            due = self._clock.now().timestamp() + HELD_RETRY_S
+            due = self.clock.now().timestamp() + HELD_RETRY_S
             await self._settle(message, lambda db: ledger.retry(db, claim, heard, due, failed=False))
         except Exception as error:  # noqa: BLE001 (the worker's boundary: it is this turn's failure, and the others go on)
             await self._fail(turn, error)
@@ -246,11 +239,11 @@ class LedgerQueue:
     async def _fail(self, turn: LedgerTurn, error: Exception) -> None:
         """Retry a message later, or give it up."""
         claim, message, heard = turn.claim, turn.message, turn.heard
-        why, failures = whole_characters(self._explain(error)), claim.failures + 1
+        why, failures = whole_characters(self.explain(error)), claim.failures + 1
         is_final = isinstance(error, ModelError) and error.refuses_content
-        if failures < self._attempts and claim.deaths < MAX_DEATHS and not is_final:
+        if failures < self.attempts and claim.deaths < MAX_DEATHS and not is_final:
             _log.warning("Message %s of %s failed, and is tried again: %s", message.id, message.session_key, why)
-            due = self._clock.now().timestamp() + self._retries.after(failures)
+            due = self.clock.now().timestamp() + self._retries.after(failures)
             await self._settle(message, lambda db: ledger.retry(db, claim, heard, due))
             return
         _log.error("Message %s of %s is given up: %s", message.id, message.session_key, why)
@@ -284,13 +277,13 @@ class LedgerQueue:
         def report(settled: bool) -> None:
             if not settled:
                 return
-            self._on_reply(message)  # its question may go to another chat than the one that waits for the reply
+            self.on_reply(message)  # its question may go to another chat than the one that waits for the reply
             if isinstance(sent, OutboundMessage):
-                self._on_reply(sent)
+                self.on_reply(sent)
             if over:
-                self._on_over(over)
+                self.on_over(over)
 
-        await self._database.persist(settle, report, session_key=message.session_key)
+        await self.database.persist(settle, report, session_key=message.session_key)
 
 
 def _also(reply: Sent, heard: Sequence[ArrivedControl]) -> Sent:
