@@ -45,3 +45,11 @@ async def first_completed(*works: Coroutine[Any, Any, Any]) -> AsyncGenerator[Se
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def run_until_first(*works: Coroutine[Any, Any, Any]) -> None:
+    """Run these until one of them is over; the others are cancelled. Raises its error."""
+    async with first_completed(*works) as tasks:
+        for task in tasks:
+            if task.done():
+                task.result()

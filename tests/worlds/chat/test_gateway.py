@@ -26,7 +26,7 @@ from denizen.ports import Accept, Answer, OutboundMessage, Stop
 from denizen.sessions import JsonlStore
 from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
 from denizen.testing import FakeClock, MemoryChannel, ScriptedModel
-from denizen.worlds.chat.delivery.last_chat import read_last_chat
+from denizen.worlds.chat.delivery.last_chat import LastChatFile
 from denizen.worlds.chat.http.status import status_of
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.ledger.ledger import Claim, LedgerConnection
@@ -431,7 +431,7 @@ async def test_last_of_many_chats_is_kept_while_the_gateway_runs(serve: Serve, h
         for chat in ("ann", "ben", "cleo"):
             await scene.say("a", chat)
         async with asyncio.timeout(PATIENCE):
-            while read_last_chat(home).last_chat != "cleo":
+            while LastChatFile(home, FakeClock()).now.last_chat != "cleo":
                 await scene.gateway.database.run(lambda _: None)
 
 

@@ -22,7 +22,8 @@ from denizen.config.settings import Config
 from denizen.config.toml import SettingsFile
 from denizen.config.write import add_table, add_variable
 from denizen.worlds.chat.delivery.channel_kinds import kind_of, load_kind, reporting_missing_packages
-from denizen.worlds.chat.delivery.channel_states import ChannelState, read_states
+from denizen.worlds.chat.delivery.channel_states import ChannelState
+from denizen.worlds.chat.delivery.state_files import read_state
 from denizen.worlds.chat.http.server import find_running
 
 
@@ -35,7 +36,8 @@ def channels(context: click.Context) -> None:
     loaded, is_running = load(), find_running(home()) is not None
     for text in loaded.notices:
         click.secho(printable(text), fg="yellow", err=True)
-    states, redactor = read_states(home() / "channels.json"), Redactor.from_environ(loaded.environ, loaded.secrets)
+    states = read_state(home() / "channels.json", dict[str, ChannelState]) or {}
+    redactor = Redactor.from_environ(loaded.environ, loaded.secrets)
     rows = [
         (name, kind_of(name, settings), redactor.text(states.get(name, ChannelState()).line(is_running=is_running)))
         for name, settings in loaded.config.channels.items()

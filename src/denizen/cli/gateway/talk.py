@@ -10,7 +10,7 @@ from denizen.cli.home import home
 from denizen.cli.output import say, say_error
 from denizen.cli.turns import run
 from denizen.errors import DenizenError
-from denizen.runtime.cancellation import first_completed
+from denizen.runtime.cancellation import run_until_first
 from denizen.runtime.clock import SystemClock
 from denizen.worlds.commands import usages
 
@@ -25,7 +25,8 @@ def talk(chat: str) -> int:
         run(runner, exchange.skip())
         if sys.stdin.isatty():
             say(f"chat {chat} · {client.running.url} · /help lists the commands · {_QUIT} or Ctrl-D leaves", dim=True)
-            run(runner, _typed(exchange))
+            # what is entered is sent at once, also while a reply is awaited
+            run(runner, run_until_first(_read(exchange), _follow(exchange)))
             return 0
         for text in filter(None, map(str.strip, sys.stdin)):
             status = run(runner, _send(exchange, text))
@@ -34,14 +35,6 @@ def talk(chat: str) -> int:
 
 async def _send(exchange: Exchange, text: str) -> int:
     return [show(reply) async for reply in exchange.say(text)][-1]
-
-
-async def _typed(exchange: Exchange) -> None:
-    """Send what is entered at once, also while a reply is awaited, and show what comes, until the person leaves."""
-    async with first_completed(_read(exchange), _follow(exchange)) as tasks:
-        for task in tasks:
-            if task.done():
-                task.result()
 
 
 async def _read(exchange: Exchange) -> None:

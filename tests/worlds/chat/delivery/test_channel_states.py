@@ -11,7 +11,7 @@ from tests.worlds.chat.conftest import PATIENCE, Serve
 
 from denizen.ports import Accept, ChannelRefused
 from denizen.testing import FakeClock, MemoryChannel
-from denizen.worlds.chat.delivery.channel_states import ChannelStates, read_states
+from denizen.worlds.chat.delivery.channel_states import ChannelStates
 
 
 class Observed:
@@ -80,13 +80,17 @@ async def test_channel_that_is_refused_raises_an_alarm_at_once(observed: Observe
     assert observed.alarms == ["Channel irc is refused; its messages wait. no route"]
 
 
+async def _no_alarm(channel: str, text: str) -> None:
+    pass
+
+
 async def test_states_are_kept_after_the_gateway_stops(serve: Serve, home: Path) -> None:
     channel = MemoryChannel("irc")
     async with serve("hello", channels=[channel]) as scene:
         channel.write("hi", chat="ann")
         await scene.contents(1, channel="irc")
         assert scene.gateway.channels.now["irc"].connected
-    kept = read_states(home / "channels.json")["irc"]
+    kept = ChannelStates(home / "channels.json", ["irc"], FakeClock(), _no_alarm).now["irc"]
     assert kept.last_message
     assert kept.line(is_running=False).startswith("the gateway isn't running; last message")
 

@@ -94,6 +94,6 @@ def test_every_piece_fits_and_nothing_is_lost(text: str, length: int, unit: Leng
     assert all(limits.measure(each) <= limits.length for each in found)
 
     def visible(text: str) -> str:
-        return re.sub(r"\s|```(py)?|~~~|`", "", text)
+        return re.sub(r"\s|`{3,}(py)?|~~~|`", "", text)
 
     assert visible("".join(found)) == visible(text)

@@ -10,10 +10,9 @@ from typing import Never
 import msgspec
 from msgspec.structs import replace
 
-from denizen.config.files import write_private
-from denizen.errors import ConfigError
 from denizen.ports.channel import Accept, Channel, ChannelRefused, Sent
 from denizen.runtime.clock import BackOff, Clock
+from denizen.worlds.chat.delivery.state_files import read_state, try_to_write, write_changes
 
 HEALTHY_AFTER_S = 60.0
 """A channel counts as connected again after receiving this long without a failure."""
@@ -51,7 +50,7 @@ class ChannelStates:
     def __init__(
         self, path: Path, names: Iterable[str], clock: Clock, alarm: Callable[[str, str], Awaitable[None]]
     ) -> None:
-        known = read_states(path)
+        known = read_state(path, dict[str, ChannelState]) or {}
         self._path = path
         self._clock = clock
         self._alarm = alarm
@@ -130,13 +129,11 @@ class ChannelStates:
     async def run(self) -> None:
         """Write the states soon after they change, until cancelled."""
         try:
-            while True:
-                await self._changed.wait()
-                self._changed.clear()
-                self._write(self.now)
-                await self._clock.sleep(_WRITE_INTERVAL_S)
+            await write_changes(
+                self._path, self._changed, lambda: self.now, clock=self._clock, interval_s=_WRITE_INTERVAL_S
+            )
         finally:
-            self._write(self._states)
+            try_to_write(self._path, self._states)
 
     def _is_connected(self, name: str) -> bool:
         since = self._receives_since.get(name)
@@ -147,20 +144,6 @@ class ChannelStates:
     def _recover(self, name: str) -> None:
         self._fails_since.pop(name, None)
         self._alarmed.discard(name)
-
-    def _write(self, states: dict[str, ChannelState]) -> None:
-        try:
-            write_private(self._path, msgspec.json.format(msgspec.json.encode(states)), sync=False)
-        except ConfigError as error:  # messages still work
-            _log.warning("Can't write the states of the channels: %s", error)
-
-
-def read_states(path: Path) -> dict[str, ChannelState]:
-    """Read the stored states, by channel; empty if the file is missing or damaged."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, ChannelState])
-    except (OSError, msgspec.DecodeError):
-        return {}
 
 
 def _minute(time: datetime) -> str:

@@ -86,15 +86,14 @@ async def check(settings: AppriseSettings) -> str:
     return f"targets {', '.join(settings.targets)}"
 
 
-def account(settings: AppriseSettings) -> str:
-    """Empty, because several gateways may use the same target."""
-    return ""
+def _account(_: AppriseSettings) -> str:
+    return ""  # several gateways may use the same target
 
 
 KIND = ChannelKind(
     settings=AppriseSettings,
     connect=AppriseChannel,
     check=check,
-    account=account,
+    account=_account,
     steps="Look up the URL format of your service: https://github.com/caronc/apprise/wiki",
 )

@@ -10,6 +10,7 @@ instead of posting another. For older uncertain messages the chat's history is s
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,18 +18,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from denizen.ports.channel import (
-    Accept,
-    ChannelHome,
-    ChannelKind,
-    ChannelLimits,
-    ChannelRefused,
-    ChannelSettings,
-    RateLimited,
-    Sent,
-)
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, ChannelSettings, Sent
 from denizen.ports.queue import InboundMessage, OutboundMessage
-from denizen.runtime.cancellation import first_completed
+from denizen.runtime.cancellation import run_until_first
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
 from denizen.worlds.chat.delivery.channels.outgoing import (
@@ -36,9 +28,10 @@ from denizen.worlds.chat.delivery.channels.outgoing import (
     REFUSED_RETRY_S,
     delivery_key,
     earliest_arrival,
+    rate_limited_if,
     send_refusal,
 )
-from denizen.worlds.chat.delivery.channels.state_files import read_state, write_state
+from denizen.worlds.chat.delivery.state_files import read_state, write_state
 
 if TYPE_CHECKING:
     import aiohttp
@@ -78,10 +71,6 @@ class DiscordProgress(msgspec.Struct):
     chats: dict[int, DiscordChat] = {}
 
 
-def _no_connector() -> None:
-    """The library's own connector."""
-
-
 class DiscordChannel:
     """A bot in direct chats and servers. The chat is the id of a channel or thread."""
 
@@ -98,7 +87,7 @@ class DiscordChannel:
         reconciles=True,
     )
 
-    def __init__(self, settings: DiscordSettings, home: ChannelHome, connector: _Connector = _no_connector) -> None:
+    def __init__(self, settings: DiscordSettings, home: ChannelHome, connector: _Connector = lambda: None) -> None:
         self.name = home.name
         self._settings = settings
         self._home = home
@@ -139,10 +128,7 @@ class DiscordChannel:
         try:
             await client.login(self._settings.token)
             self._client = client
-            async with first_completed(client.connect(), self._accept_all(client, inbox, accept)) as tasks:
-                for task in tasks:
-                    if task.done():
-                        task.result()
+            await run_until_first(client.connect(), self._accept_all(client, inbox, accept))
         except (discord.LoginFailure, discord.PrivilegedIntentsRequired, discord.ConnectionClosed) as error:
             raise _connection_error(error) from error
         finally:
@@ -159,21 +145,16 @@ class DiscordChannel:
         """Accept events in order. Those that arrive before a new session is ready wait for the missed messages."""
         import discord
 
-        early: list[discord.Message | discord.Interaction] = []
+        waiting = deque[discord.Message | discord.Interaction]()
         is_ready = False
         while True:
             event = await inbox.get()
-            events: list[discord.Message | discord.Interaction] = []
-            if isinstance(event, str):
-                if is_ready := event == "ready":
-                    await self._accept_missed(client, accept)
-                    events = [*early]
-                    early.clear()
-            elif is_ready:
-                events = [event]
-            else:
-                early.append(event)
-            for each in events:
+            if not isinstance(event, str):
+                waiting.append(event)
+            elif is_ready := event == "ready":
+                await self._accept_missed(client, accept)
+            while is_ready and waiting:
+                each = waiting.popleft()
                 if isinstance(each, discord.Interaction):
                     await self._accept_press(each, accept)
                 else:
@@ -275,13 +256,10 @@ class DiscordChannel:
         chat, is_group = str(press.channel_id), bool(press.guild_id)
         key = str(SessionKey(chat, "group" if is_group else "direct", self.name))
         text = str(press.data.get("custom_id", ""))
-        message = InboundMessage(
-            self.name, chat, str(press.user.id), text, key, id=f"press-{press.id}", sent_at=press.created_at
-        )
+        identifier, sender = f"press-{press.id}", str(press.user.id)
+        message = InboundMessage(self.name, chat, sender, text, key, id=identifier, sent_at=press.created_at)
         await accept(replace(message, is_group=is_group, room=_room_of(press.channel)))
-        with contextlib.suppress(
-            discord.HTTPException
-        ):  # too late: the person sees an error, but the press was accepted
+        with contextlib.suppress(discord.HTTPException):  # too late: they see an error, but the press was accepted
             await press.response.defer()
 
     # Sending
@@ -345,11 +323,8 @@ class DiscordChannel:
 
         if not self._client:
             raise ConnectionError("The bot isn't connected.")
-        preview = OutboundMessage(self.name, chat, text, edits=draft)
-        try:
-            return await self._deliver(self._client, preview)
-        except discord.RateLimited as error:
-            raise RateLimited(f"Discord takes no previews for {error.retry_after:.0f} s.") from error
+        with rate_limited_if(lambda error: isinstance(error, discord.RateLimited)):
+            return await self._deliver(self._client, OutboundMessage(self.name, chat, text, edits=draft))
 
 
 def _room_of(channel: object) -> str:
@@ -408,7 +383,7 @@ def _connection_error(error: Exception) -> Exception:
     return ChannelRefused(f"Discord refuses the token: it is wrong or was reset. Copy the new one: {_PORTAL}, Bot.")
 
 
-async def check(settings: DiscordSettings, connector: _Connector = _no_connector) -> str:
+async def check(settings: DiscordSettings, connector: _Connector = lambda: None) -> str:
     """Log in, and return the bot's name. Raises ChannelRefused, OSError."""
     import aiohttp
     import discord
@@ -437,9 +412,7 @@ KIND = ChannelKind(
     connect=DiscordChannel,
     check=check,
     account=_account,
-    steps=(
-        f"Create an application at {_PORTAL}. Under Bot, reset and copy the token, and turn on Message Content Intent. "
-        "Under OAuth2, URL Generator, choose `bot` with Send Messages, Read Message History and Attach Files, and open "
-        "the URL to invite the bot to a server; then write to it."
-    ),
+    steps=f"Create an application at {_PORTAL}. Under Bot, reset and copy the token, and turn on the Message Content "
+    "Intent. Under OAuth2, URL Generator, choose `bot` with Send Messages, Read Message History and Attach Files, and "
+    "open the URL to invite the bot to a server; then write to it.",
 )

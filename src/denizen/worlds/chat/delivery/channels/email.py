@@ -17,16 +17,7 @@ import msgspec
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, Sent
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.delivery.channels.email_message import (
-    addresses_in,
-    attachments_of,
-    ids_of,
-    is_authenticated,
-    is_automatic,
-    sender_of,
-    sent_at,
-    text_of,
-)
+from denizen.worlds.chat.delivery.channels import email_message
 from denizen.worlds.chat.delivery.channels.email_servers import (
     EmailSettings,
     MailboxPosition,
@@ -37,7 +28,7 @@ from denizen.worlds.chat.delivery.channels.email_servers import (
 )
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
 from denizen.worlds.chat.delivery.channels.outgoing import REFUSED_RETRY_S, delivery_key
-from denizen.worlds.chat.delivery.channels.state_files import read_state, write_state
+from denizen.worlds.chat.delivery.state_files import read_state, write_state
 
 if TYPE_CHECKING:
     from aioimaplib import IMAP4
@@ -118,18 +109,18 @@ class EmailChannel:
             return None
 
     def _message_of(self, mail: EmailMessage, uid: int) -> InboundMessage | None:
-        sender = sender_of(mail)
-        if not sender or sender == self._address or is_automatic(mail):
+        sender = email_message.sender_of(mail)
+        if not sender or sender == self._address or email_message.is_automatic(mail):
             return None
         authserv = self._settings.authserv
-        if authserv != "none" and not is_authenticated(mail, authserv):
+        if authserv != "none" and not email_message.is_authenticated(mail, authserv):
             _log.warning(
                 "%s: a mail from %s isn't answered: %s doesn't say that it is genuine (channels.%s.authserv)",
                 *(self.name, sender, authserv, self.name),
             )
             return None
-        own = (ids_of(mail, "Message-ID") or [f"<{uid}@{self._address}>"])[0]
-        root = [*ids_of(mail, "References"), *ids_of(mail, "In-Reply-To"), own][0]
+        own = (email_message.ids_of(mail, "Message-ID") or [f"<{uid}@{self._address}>"])[0]
+        root = [*email_message.ids_of(mail, "References"), *email_message.ids_of(mail, "In-Reply-To"), own][0]
         thread = "" if root.startswith(f"<{_UNTHREADED_ID_PREFIX}") else root
         chat = f"{sender}/{thread}" if thread else sender
         subject = str(mail.get("Subject", "")).strip()
@@ -142,10 +133,10 @@ class EmailChannel:
             str(SessionKey(chat, channel=self.name)),
             id=f"{sender} {own}",
             thread=thread,
-            is_group=len({*addresses_in(mail, "To", "Cc")} - {self._address}) > 0,
-            is_addressed=self._address in addresses_in(mail, "To")
-            or any(map(self._is_own, ids_of(mail, "In-Reply-To"))),
-            sent_at=sent_at(mail),
+            is_group=len({*email_message.addresses_in(mail, "To", "Cc")} - {self._address}) > 0,
+            is_addressed=self._address in email_message.addresses_in(mail, "To")
+            or any(map(self._is_own, email_message.ids_of(mail, "In-Reply-To"))),
+            sent_at=email_message.sent_at(mail),
         )
 
     async def _fetch(self, client: "IMAP4", uid: int, size: int, message: InboundMessage) -> InboundMessage:
@@ -156,8 +147,8 @@ class EmailChannel:
         mail = await _load(client, uid, "BODY.PEEK[]")
         notes, media = list[str](), list[str]()
         try:
-            text = await text_of(mail)
-            for number, (name, content) in enumerate(attachments_of(mail)):
+            text = await email_message.text_of(mail)
+            for number, (name, content) in enumerate(email_message.attachments_of(mail)):
                 if len(content) > MAX_MEDIA_BYTES:
                     notes.append(not_received(name, too_large(self.limits)))
                     continue
@@ -284,11 +275,11 @@ def _account(settings: EmailSettings) -> str:
 
 
 KIND = ChannelKind(
-    EmailSettings,
-    EmailChannel,
-    check_servers,
-    _account,
-    "Create a mailbox that only the agent uses, with IMAP and SMTP. If its provider requires an app password, create "
-    "one. Then send the mailbox a mail, view the mail's source, and use the first word of the topmost "
+    settings=EmailSettings,
+    connect=EmailChannel,
+    check=check_servers,
+    account=_account,
+    steps="Create a mailbox that only the agent uses, with IMAP and SMTP. If its provider requires an app password, "
+    "create one. Then send the mailbox a mail, view the mail's source, and use the first word of the topmost "
     "Authentication-Results header as authserv.",
 )

@@ -262,6 +262,8 @@ class IrcChannel:
     """A nick on one IRC server, with rooms and private chats. A chat is `#room` or `nick`, in lower case."""
 
     def __init__(self, settings: IrcSettings, home: ChannelHome) -> None:
+        import pydle  # noqa: F401 - reports a missing package before the channel is opened
+
         self.name = home.name
         self._settings = settings
         self._clock = home.clock
@@ -342,12 +344,6 @@ def _nick(source: str) -> str:
     return source.partition("!")[0]
 
 
-def _connect(settings: IrcSettings, home: ChannelHome) -> IrcChannel:
-    import pydle  # noqa: F401 - reports a missing package before the channel is opened
-
-    return IrcChannel(settings, home)
-
-
 async def _open_connection(settings: IrcSettings, clock: Clock) -> _Connection:
     """A connection that is logged in. Raises OSError and ChannelRefused."""
     tls = ssl.create_default_context(cafile=settings.ca or None) if settings.tls else None
@@ -377,12 +373,10 @@ def _account(settings: IrcSettings) -> str:
 
 KIND = ChannelKind(
     settings=IrcSettings,
-    connect=_connect,
+    connect=IrcChannel,
     check=_check,
     account=_account,
-    steps=(
-        "Choose a server and a nick. To keep the nick, register it with the network's services (on many networks "
-        "`/msg NickServ REGISTER PASSWORD EMAIL`; https://libera.chat/guides/registration), and set `account` and "
-        "`password`."
-    ),
+    steps="Choose a server and a nick. To keep the nick, register it with the network's services (on many networks "
+    "`/msg NickServ REGISTER PASSWORD EMAIL`; https://libera.chat/guides/registration), and set `account` and "
+    "`password`.",
 )

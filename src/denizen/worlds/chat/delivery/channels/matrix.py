@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec.structs import replace
 
-from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, RateLimited, Sent
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, Sent
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.delivery.channels.matrix_account import (
@@ -28,7 +28,6 @@ from denizen.worlds.chat.delivery.channels.matrix_account import (
     MatrixClient,
     MatrixRefusal,
     MatrixSettings,
-    account_name,
     check_account,
     checked,
     keep_keys,
@@ -48,9 +47,10 @@ from denizen.worlds.chat.delivery.channels.outgoing import (
     CONNECT_RETRY_S,
     REFUSED_RETRY_S,
     delivery_key,
+    rate_limited_if,
     send_refusal,
 )
-from denizen.worlds.chat.delivery.channels.state_files import read_state, write_state
+from denizen.worlds.chat.delivery.state_files import read_state, write_state
 
 SYNC_TIMEOUT_MS = 30_000
 MAX_WAITING = 100
@@ -266,14 +266,10 @@ class MatrixChannel:
             return otherwise
 
     async def show(self, chat: str, draft: str, text: str) -> str:
-        try:
+        with rate_limited_if(lambda error: isinstance(error, MatrixRefusal) and error.code == "M_LIMIT_EXCEEDED"):
             async with self._account.client() as client:
                 contents = await self._contents(client, OutboundMessage(self.name, chat, text, edits=draft))
                 event_id = await _put(client, chat, contents[0], secrets.token_hex(16))
-        except MatrixRefusal as refusal:
-            if refusal.code == "M_LIMIT_EXCEEDED":
-                raise RateLimited(f"{self._settings.homeserver} takes no previews for now.") from refusal
-            raise
         return draft or event_id
 
     async def _contents(self, client: MatrixClient, message: OutboundMessage) -> list[dict[str, Any]]:
@@ -344,9 +340,7 @@ KIND = ChannelKind(
     settings=MatrixSettings,
     connect=MatrixChannel,
     check=check_account,
-    account=account_name,
-    steps=(
-        "Register an account for the assistant on your home server (on matrix.org: https://app.element.io), put your "
-        "own id, such as @you:matrix.org, into `allow`, and invite the assistant to a room."
-    ),
+    account="{0.homeserver} {0.user}".format,
+    steps="Register an account for the assistant on your home server (on matrix.org: https://app.element.io), put your "
+    "own id, such as @you:matrix.org, into `allow`, and invite the assistant to a room.",
 )

@@ -15,7 +15,7 @@ from denizen.config.home import private_folder
 from denizen.errors import ConfigError, DenizenError
 from denizen.ports import ChannelRefused, ChannelSettings
 from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S
-from denizen.worlds.chat.delivery.channels.state_files import read_state, write_state
+from denizen.worlds.chat.delivery.state_files import read_state, write_state
 
 LOGGED_OUT = {"M_MISSING_TOKEN", "M_UNKNOWN_TOKEN"}
 """The codes of a token that isn't valid, or not any more."""
@@ -190,8 +190,3 @@ async def check_account(settings: MatrixSettings) -> str:
         return client.user_id
     finally:
         await client.close()
-
-
-def account_name(settings: MatrixSettings) -> str:
-    """The server and the account, without its secrets."""
-    return f"{settings.homeserver} {settings.user}"

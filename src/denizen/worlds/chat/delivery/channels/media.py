@@ -11,10 +11,12 @@ import msgspec
 
 from denizen.config.files import write_private
 from denizen.config.home import private_folder
-from denizen.ports import ChannelHome, ChannelLimits, InboundMessage, OutboundMessage
+from denizen.ports import ChannelHome, ChannelLimits, Fetch, InboundMessage, OutboundMessage
 
 _UNSAFE_IN_NAME = re.compile(r"[^\w.-]")
 _MAX_NAME_CHARS = 80
+Received = tuple[InboundMessage, Fetch | None]
+"""A message as `accept` takes it: with the download of its files, if it has any."""
 
 
 async def save_media(home: ChannelHome, identifier: str, name: str, data: bytes) -> str:

@@ -1,9 +1,11 @@
 """Checks before sending a message, and the key that identifies it at the service."""
 
 import hashlib
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from denizen.ports import ChannelLimits, OutboundMessage
+from denizen.ports import ChannelLimits, OutboundMessage, RateLimited
 from denizen.worlds.chat.delivery.channels.media import media_refusal
 
 CONNECT_RETRY_S = 5.0
@@ -28,3 +30,14 @@ def earliest_arrival(message: OutboundMessage) -> datetime | None:
 def delivery_key(message: OutboundMessage) -> str:
     """32 characters derived from the message's id, by which the message can be found at its service."""
     return hashlib.sha256(message.id.encode(errors="replace")).hexdigest()[:32]
+
+
+@contextmanager
+def rate_limited_if(is_flood: Callable[[Exception], bool]) -> Generator[None]:
+    """Raise RateLimited for the errors of a preview that are the service's flood limit."""
+    try:
+        yield
+    except Exception as error:
+        if is_flood(error):
+            raise RateLimited(f"It takes no previews for now: {error}") from error
+        raise

@@ -2,8 +2,7 @@
 
 import html
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,26 +13,21 @@ import aiohttp
 import msgspec
 
 from denizen.errors import ConfigError
-from denizen.ports.channel import (
-    Accept,
-    ChannelHome,
-    ChannelKind,
-    ChannelLimits,
-    ChannelRefused,
-    ChannelSettings,
-    Fetch,
-    RateLimited,
-    Sent,
-)
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelSettings, Sent
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
+from denizen.worlds.chat.delivery.channels.media import Received, not_received, save_media, too_large, with_files
 from denizen.worlds.chat.delivery.channels.outgoing import (
-    CONNECT_RETRY_S,
-    REFUSED_RETRY_S,
     delivery_key,
     earliest_arrival,
+    rate_limited_if,
     send_refusal,
+)
+from denizen.worlds.chat.delivery.channels.slack_errors import (
+    none_if_refused,
+    outcome_of,
+    outcome_of_error,
+    report_refused_token,
 )
 
 if TYPE_CHECKING:
@@ -41,35 +35,12 @@ if TYPE_CHECKING:
 
 _HEARTBEAT_S = 20.0
 _TIMEOUT_S = 120
-_FLOOD_RETRY_S = 30.0
 _MAX_PAGES = 5  # of 200 messages each, when looking for a sent message
 _MAX_REMEMBERED_CHATS = 1000
 _MESSAGE_SUBTYPES = {None, "bot_message", "file_share", "me_message", "message_changed", "thread_broadcast"}
-_TOKEN_ERRORS = {
-    "account_inactive",
-    "invalid_auth",
-    "not_allowed_token_type",
-    "not_authed",
-    "token_expired",
-    "token_revoked",
-}
-_UNCERTAIN_ERRORS = {"", "fatal_error", "internal_error", "request_timeout", "service_unavailable"}
 _STREAM_PREFIX = "stream:"
 _MARKUP = re.compile(r"<([@#!]?)([^>|]*)(?:\|([^>]*))?>")
 _TIMESTAMP = re.compile(r":(\d+\.\d+)")
-
-_LIMITS = ChannelLimits(
-    length=12_000,
-    markup="Markdown",
-    media_in=50_000_000,
-    media_out=50_000_000,
-    live="stream",
-    live_interval=1.5,
-    buttons=True,
-    threads=True,
-    groups=True,
-    reconciles=True,
-)
 
 
 MANIFEST = {
@@ -117,7 +88,18 @@ class SlackSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_f
 class SlackChannel:
     """A Slack app, its direct messages, channels and threads. A chat is `CHANNEL`, or `CHANNEL/TS` for a thread."""
 
-    limits = _LIMITS
+    limits = ChannelLimits(
+        length=12_000,
+        markup="Markdown",
+        media_in=50_000_000,
+        media_out=50_000_000,
+        live="stream",
+        live_interval=1.5,
+        buttons=True,
+        threads=True,
+        groups=True,
+        reconciles=True,
+    )
 
     def __init__(self, home: ChannelHome, settings: SlackSettings, web: "AsyncWebClient") -> None:
         self.name = home.name
@@ -131,7 +113,7 @@ class SlackChannel:
     # Receiving
 
     async def receive(self, accept: Accept) -> None:
-        async with _report_refused_token(f"[channels.{self.name}]"), aiohttp.ClientSession() as http:
+        async with report_refused_token(f"[channels.{self.name}]"), aiohttp.ClientSession() as http:
             me = await self._web.auth_test()
             self._me = {name: str(me.get(name)) for name in ("user_id", "bot_id")}
             while True:
@@ -148,7 +130,7 @@ class SlackChannel:
                     else:
                         raise ConnectionResetError("Slack closed the connection.")
 
-    def _read(self, envelope: dict[str, Any]) -> tuple[InboundMessage, Fetch | None] | None:
+    def _read(self, envelope: dict[str, Any]) -> Received | None:
         """The message of an envelope, and how to fetch its files; None unless a person or another bot wrote one."""
         payload = envelope.get("payload") or {}
         if envelope["type"] == "interactive" and payload.get("type") == "block_actions":
@@ -169,16 +151,19 @@ class SlackChannel:
         channel, at = event["channel"], message["ts"]
         thread = message.get("thread_ts", "") if message.get("thread_ts") != at else ""
         mention, text = f"<@{self._me['user_id']}>", message.get("text", "")
-        heard = self._new_message(channel, thread, sender, _readable_text(text.removeprefix(mention)))
-        _remember_recent(self._recipients, heard.chat, {"user": sender, "team": payload.get("team_id", "")})
-        heard = msgspec.structs.replace(
-            heard,
+        is_answer = message.get("parent_user_id") == self._me["user_id"]
+        heard = self._new_message(
+            channel,
+            thread,
+            sender,
+            _readable_text(text.removeprefix(mention)),
             id=f"{channel}:{at}:{message['edited']['ts']}" if is_edit else f"{channel}:{at}",
-            is_addressed=not heard.is_group or mention in text or message.get("parent_user_id") == self._me["user_id"],
+            is_addressed=channel.startswith("D") or mention in text or is_answer,
             is_bot="bot_id" in message,
             edit_of=f"{channel}:{at}" if is_edit else "",
             sent_at=datetime.fromtimestamp(float(message["edited"]["ts"] if is_edit else at), UTC),
         )
+        _remember_recent(self._recipients, heard.chat, {"user": sender, "team": payload.get("team_id", "")})
         files = message.get("files")
         return heard, partial(self._fetch, files, at) if files else None
 
@@ -186,15 +171,15 @@ class SlackChannel:
         place, [action, *_] = payload["container"], payload["actions"]
         if not action.get("value"):
             return None
+        channel, sender = place["channel_id"], payload["user"]["id"]
         thread = payload.get("message", {}).get("thread_ts", "")
-        heard = self._new_message(place["channel_id"], thread, payload["user"]["id"], action["value"])
-        identifier = f"press:{place['channel_id']}:{place['message_ts']}:{heard.sender}:{action['action_ts']}"
-        return msgspec.structs.replace(heard, id=identifier)
+        identifier = f"press:{channel}:{place['message_ts']}:{sender}:{action['action_ts']}"
+        return self._new_message(channel, thread, sender, action["value"], id=identifier)
 
-    def _new_message(self, channel: str, thread: str, sender: str, content: str) -> InboundMessage:
+    def _new_message(self, channel: str, thread: str, sender: str, content: str, **rest: Any) -> InboundMessage:
         is_group, chat = not channel.startswith("D"), f"{channel}/{thread}" if thread else channel
         key = SessionKey(chat, kind="group" if is_group else "direct", channel=self.name)
-        return InboundMessage(self.name, chat, sender, content, str(key), thread=thread, is_group=is_group)
+        return InboundMessage(self.name, chat, sender, content, str(key), thread=thread, is_group=is_group, **rest)
 
     async def _fetch(self, files: Sequence[dict[str, Any]], at: str, message: InboundMessage) -> InboundMessage:
         saved, complaints = list[str](), list[str]()
@@ -232,12 +217,11 @@ class SlackChannel:
     async def send(self, message: OutboundMessage) -> Sent:
         if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
-        message = msgspec.structs.replace(message, content=message.content.encode(errors="replace").decode())
-        return await _outcome_of(self._deliver(message))
+        return await outcome_of(self._deliver(message))
 
     async def _deliver(self, message: OutboundMessage) -> Sent:
         key = delivery_key(message)
-        found = await _none_if_refused(self._find(message, key)) if message.may_be_sent else ("", False)
+        found = await none_if_refused(self._find(message, key)) if message.may_be_sent else ("", False)
         if found is None:
             return Sent("unknown", "Slack's history doesn't say whether it was sent.")
         at, has_files = found
@@ -246,7 +230,7 @@ class SlackChannel:
         if not message.media or has_files:
             return Sent(native_id=at)
         # The text is already sent, so the message can't be retried "later": wait here to send the files.
-        while (files := await _outcome_of(self._put_files(message, key))).state == "later" and at:
+        while (files := await outcome_of(self._put_files(message, key))).state == "later" and at:
             await self._home.clock.sleep(files.retry_after)
         return msgspec.structs.replace(files, native_id=at)
 
@@ -262,10 +246,8 @@ class SlackChannel:
             for each in page.get("messages") or ():
                 if each.get("metadata", {}).get("event_payload", {}).get("id") == key:
                     at = each["ts"]
-                has_files = has_files or any(
-                    file.get("name", "").startswith(key[:8])  # a deleted one has none
-                    for file in each.get("files", ())
-                )
+                names = [file.get("name", "") for file in each.get("files", ())]  # a deleted one has none
+                has_files |= any(name.startswith(key[:8]) for name in names)
             if (at or not message.content) and (has_files or not message.media):
                 break
             if (pages := pages + 1) == _MAX_PAGES and page.get("has_more"):
@@ -276,12 +258,11 @@ class SlackChannel:
         """Turn the preview into the message, or post a new one; return its native id."""
         room, _, thread = message.chat.partition("/")
         metadata = {"event_type": "denizen_message", "event_payload": {"id": key}}
-        preview = message.edits.removeprefix(_STREAM_PREFIX)
-        if preview:
-            if message.edits.startswith(_STREAM_PREFIX):
-                await _none_if_refused(self._web.chat_stopStream(channel=room, ts=preview))
+        if preview := message.edits.removeprefix(_STREAM_PREFIX):
+            if preview != message.edits:
+                await none_if_refused(self._web.chat_stopStream(channel=room, ts=preview))
             update = _send_markdown(self._web.chat_update, message, channel=room, ts=preview, metadata=metadata)
-            if await _none_if_refused(update):
+            if await none_if_refused(update):
                 return preview
         place = {"channel": room, "thread_ts": thread or None, "metadata": metadata}
         return (await _send_markdown(self._web.chat_postMessage, message, **place))["ts"]
@@ -296,38 +277,25 @@ class SlackChannel:
         return Sent()
 
     async def show(self, chat: str, draft: str, text: str) -> str:
-        from slack_sdk.errors import SlackApiError
-
-        try:
-            return await self._show(chat, draft, text)
-        except SlackApiError as error:
-            if (fate := _outcome_of_error(error)).state == "later":
-                raise RateLimited(fate.reason) from error
-            raise
-
-    async def _show(self, chat: str, draft: str, text: str) -> str:
-        room, _, thread = chat.partition("/")
-        bare = text.rstrip("… ")  # Slack itself shows that a stream continues
-        if draft.startswith(_STREAM_PREFIX):
-            shown = self._streamed.get(draft, bare)
-            if bare.startswith(shown) and bare != shown:
-                added = bare[len(shown) :]
-                await self._web.chat_appendStream(
-                    channel=room, ts=draft.removeprefix(_STREAM_PREFIX), markdown_text=added
-                )
-                _remember_recent(self._streamed, draft, bare)
-            return draft
-        if draft:
-            await self._web.chat_update(channel=room, ts=draft, markdown_text=text)
-            return draft
-        if thread and (to := self._recipients.get(chat)):
-            recipient = {"recipient_user_id": to["user"], "recipient_team_id": to["team"]}
-            stream = self._web.chat_startStream(channel=room, thread_ts=thread, markdown_text=bare, **recipient)
-            if started := await _none_if_refused(stream):
-                _remember_recent(self._streamed, draft := _STREAM_PREFIX + started["ts"], bare)
+        with rate_limited_if(lambda error: outcome_of_error(error).state == "later"):
+            room, _, thread = chat.partition("/")
+            bare = text.rstrip("… ")  # Slack itself shows that a stream continues
+            if at := draft.removeprefix(_STREAM_PREFIX):
+                shown = self._streamed.get(draft, bare)
+                if at == draft:
+                    await self._web.chat_update(channel=room, ts=at, markdown_text=text)
+                elif bare.startswith(shown) and bare != shown:
+                    await self._web.chat_appendStream(channel=room, ts=at, markdown_text=bare[len(shown) :])
+                    _remember_recent(self._streamed, draft, bare)
                 return draft
-        posted = await self._web.chat_postMessage(channel=room, thread_ts=thread or None, markdown_text=text)
-        return str(posted["ts"])
+            if thread and (to := self._recipients.get(chat)):
+                recipient = {"recipient_user_id": to["user"], "recipient_team_id": to["team"]}
+                stream = self._web.chat_startStream(channel=room, thread_ts=thread, markdown_text=bare, **recipient)
+                if started := await none_if_refused(stream):
+                    _remember_recent(self._streamed, draft := _STREAM_PREFIX + started["ts"], bare)
+                    return draft
+            posted = await self._web.chat_postMessage(channel=room, thread_ts=thread or None, markdown_text=text)
+            return str(posted["ts"])
 
 
 def _remember_recent(values: dict[str, Any], key: str, value: Any) -> None:
@@ -349,52 +317,7 @@ async def _send_markdown(method: Callable[..., Awaitable[Any]], message: Outboun
         blocks = [{"type": "markdown", "text": message.content}, {"type": "actions", "elements": buttons}]
         body = {"blocks": blocks, "text": html.escape(message.content[:1000], quote=False)}
     plain = html.escape(message.content, quote=False)
-    return await _none_if_refused(method(**place, **body)) or await method(**place, text=plain)
-
-
-async def _none_if_refused(call: Awaitable[Any]) -> Any:
-    """The response to a call; None if Slack rejected it without effect."""
-    from slack_sdk.errors import SlackApiError
-
-    try:
-        return await call
-    except SlackApiError as error:
-        if _outcome_of_error(error).state != "failed":
-            raise
-        return None
-
-
-async def _outcome_of(sending: Awaitable[Sent]) -> Sent:
-    """Send, and translate request errors into an outcome."""
-    from slack_sdk.errors import SlackClientError
-
-    try:
-        return await sending
-    except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-        return _outcome_of_error(error)
-
-
-def _outcome_of_error(error: Exception) -> Sent:
-    """The outcome of a message whose request raised this error."""
-    from slack_sdk.errors import SlackApiError
-
-    if isinstance(error, SlackApiError):
-        response, code = error.response, _code(error)
-        if getattr(response, "status_code", 0) == 429 or code == "ratelimited":
-            wait = float(getattr(response, "headers", {}).get("Retry-After", _FLOOD_RETRY_S))
-            return Sent("later", f"Slack takes more in {wait:g} s.", retry_after=wait)
-        if code in _TOKEN_ERRORS:
-            return Sent("later", f"Slack refuses the token: {code}.", retry_after=REFUSED_RETRY_S)
-        if code not in _UNCERTAIN_ERRORS:
-            return Sent("failed", f"Slack refuses it: {code}.")
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return Sent("later", f"Slack can't be reached: {error}", retry_after=CONNECT_RETRY_S)
-    return Sent("unknown", f"Slack's answer was lost: {error}")
-
-
-def _code(error: Any) -> str:
-    data = getattr(error.response, "data", None)
-    return data.get("error", "") if isinstance(data, dict) else ""
+    return await none_if_refused(method(**place, **body)) or await method(**place, text=plain)
 
 
 def _readable_text(text: str) -> str:
@@ -409,24 +332,10 @@ def _readable_text(text: str) -> str:
     return html.unescape(_MARKUP.sub(shown, text)).strip()
 
 
-@asynccontextmanager
-async def _report_refused_token(account: str) -> AsyncGenerator[None]:
-    """Raise ChannelRefused if Slack refuses a token."""
-    from slack_sdk.errors import SlackApiError
-
-    try:
-        yield
-    except SlackApiError as error:
-        if (code := _code(error)) not in _TOKEN_ERRORS:
-            raise
-        advice = "copy both tokens again from https://api.slack.com/apps"
-        raise ChannelRefused(f"Slack refuses a token of {account} ({code}): {advice}.") from error
-
-
 def _web(settings: SlackSettings) -> "AsyncWebClient":
+    """A client without retries: after a lost connection they would post a message twice."""
     from slack_sdk.web.async_client import AsyncWebClient
 
-    # Disable the library's retries: after a lost connection they would post a message twice.
     return AsyncWebClient(settings.bot_token, settings.base_url, timeout=_TIMEOUT_S, retry_handlers=[])
 
 
@@ -435,9 +344,10 @@ def _connect(settings: SlackSettings, home: ChannelHome) -> SlackChannel:
 
 
 async def _check(settings: SlackSettings) -> str:
+    """Try both tokens, and return the names of the bot and its workspace. Raises ChannelRefused and ConfigError."""
     web = _web(settings)
     try:
-        async with _report_refused_token("this app"):
+        async with report_refused_token("this app"):
             me = await web.auth_test()
             await web.apps_connections_open(app_token=settings.app_token)
     except aiohttp.ClientError as error:
@@ -450,12 +360,12 @@ def _account(settings: SlackSettings) -> str:
 
 
 KIND = ChannelKind(
-    SlackSettings,
-    _connect,
-    _check,
-    _account,
-    "Open https://api.slack.com/apps?new_app=1, choose From a manifest and your workspace, and paste this (the tab "
-    f"JSON):\n\n{msgspec.json.format(msgspec.json.encode(MANIFEST), indent=2).decode()}\n\n"
+    settings=SlackSettings,
+    connect=_connect,
+    check=_check,
+    account=_account,
+    steps="Open https://api.slack.com/apps?new_app=1, choose From a manifest and your workspace, and paste this "
+    f"(the tab JSON):\n\n{msgspec.json.format(msgspec.json.encode(MANIFEST), indent=2).decode()}\n\n"
     "Install the app. Copy the Bot User OAuth Token (xoxb-…) from OAuth & Permissions. In Basic Information, App-Level "
     "Tokens, generate a token with the scope connections:write, and copy it (xapp-…).",
 )

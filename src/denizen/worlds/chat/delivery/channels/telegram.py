@@ -15,21 +15,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from denizen.errors import ConfigError
-from denizen.ports.channel import (
-    Accept,
-    ChannelHome,
-    ChannelKind,
-    ChannelLimits,
-    ChannelRefused,
-    ChannelSettings,
-    Fetch,
-    RateLimited,
-    Sent,
-)
+from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, ChannelSettings, Sent
 from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
-from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, REFUSED_RETRY_S, send_refusal
+from denizen.worlds.chat.delivery.channels.media import Received, not_received, save_media, too_large, with_files
+from denizen.worlds.chat.delivery.channels.outgoing import (
+    CONNECT_RETRY_S,
+    REFUSED_RETRY_S,
+    rate_limited_if,
+    send_refusal,
+)
 
 if TYPE_CHECKING:
     from telegram import Bot, CallbackQuery, Chat, InlineKeyboardMarkup, Message, Update, User
@@ -44,20 +39,6 @@ _MAX_PHOTO_BYTES = 10_000_000
 _MAX_BUTTON_BYTES = 64
 _DRAFT_PREFIX = "draft:"
 
-# Only private chats have drafts, so `live` is `edit`; drafts have ids that no message has.
-_LIMITS = ChannelLimits(
-    length=4096,
-    unit="utf16",
-    markup="MarkdownV2",
-    media_in=20_000_000,
-    media_out=50_000_000,
-    live="edit",
-    live_interval=3.0,  # groups allow 20 messages a minute
-    buttons=True,
-    threads=True,
-    groups=True,
-)
-
 
 class TelegramSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Telegram bot."""
@@ -71,7 +52,19 @@ class TelegramSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknow
 class TelegramChannel:
     """A bot, its private chats, groups and topics. A chat is `ID`, or `ID/THREAD` for a topic."""
 
-    limits = _LIMITS
+    # Only private chats have drafts, so `live` is `edit`; drafts have ids that no message has.
+    limits = ChannelLimits(
+        length=4096,
+        unit="utf16",
+        markup="MarkdownV2",
+        media_in=20_000_000,
+        media_out=50_000_000,
+        live="edit",
+        live_interval=3.0,  # groups allow 20 messages a minute
+        buttons=True,
+        threads=True,
+        groups=True,
+    )
 
     def __init__(self, home: ChannelHome, bot: "Bot", polling: "HTTPXRequest") -> None:
         self.name = home.name
@@ -107,7 +100,7 @@ class TelegramChannel:
         finally:
             await self._polling.shutdown()
 
-    def _read(self, update: "Update", me: "User") -> tuple[InboundMessage, Fetch | None] | None:
+    def _read(self, update: "Update", me: "User") -> Received | None:
         """The message of an update, and how to fetch its file; None if the bot wrote it, or if it has neither."""
         message = update.message or update.edited_message
         if not message or not message.from_user or message.from_user.id == me.id:
@@ -178,7 +171,6 @@ class TelegramChannel:
     async def send(self, message: OutboundMessage) -> Sent:
         if refusal := send_refusal(message, self.limits):
             return Sent("failed", refusal)
-        message = msgspec.structs.replace(message, content=message.content.encode(errors="replace").decode())
         return await _outcome_of(self._deliver(message))
 
     async def _deliver(self, message: OutboundMessage) -> Sent:
@@ -238,7 +230,7 @@ class TelegramChannel:
         place = _target_of(chat)
         if not draft and self._has_drafts and place["chat_id"].isdigit():  # the ids of groups are negative
             draft = f"{_DRAFT_PREFIX}{next(self._draft_ids)}"
-        try:
+        with rate_limited_if(lambda error: isinstance(error, RetryAfter)):
             if draft.startswith(_DRAFT_PREFIX):
                 try:
                     await self._bot.send_message_draft(
@@ -251,8 +243,6 @@ class TelegramChannel:
                 await self._bot.edit_message_text(text, place["chat_id"], int(draft))
                 return draft
             return str((await self._bot.send_message(text=text, **place)).message_id)
-        except RetryAfter as error:
-            raise RateLimited(str(error)) from error
 
 
 async def _send_markdown(method: Callable[..., Awaitable[Any]], name: str, text: str, **arguments: Any) -> Any:
@@ -346,10 +336,6 @@ def _bot(settings: TelegramSettings) -> "tuple[Bot, HTTPXRequest]":
     return Bot(settings.token, f"{url}/bot", f"{url}/file/bot", request, polling), polling
 
 
-def _connect(settings: TelegramSettings, home: ChannelHome) -> TelegramChannel:
-    return TelegramChannel(home, *_bot(settings))
-
-
 async def _check(settings: TelegramSettings) -> str:
     from telegram.error import InvalidToken, TelegramError
 
@@ -362,15 +348,19 @@ async def _check(settings: TelegramSettings) -> str:
         raise ConfigError(f"{settings.base_url} doesn't answer as Telegram does: {error}.") from error
 
 
+def _connect(settings: TelegramSettings, home: ChannelHome) -> TelegramChannel:
+    return TelegramChannel(home, *_bot(settings))
+
+
 def _account(settings: TelegramSettings) -> str:
     return settings.token.partition(":")[0]
 
 
 KIND = ChannelKind(
-    TelegramSettings,
-    _connect,
-    _check,
-    _account,
-    "Open https://t.me/BotFather, send /newbot, and copy the token. For groups whose every message the bot reads, send "
-    "/setprivacy.",
+    settings=TelegramSettings,
+    connect=_connect,
+    check=_check,
+    account=_account,
+    steps="Open https://t.me/BotFather, send /newbot, and copy the token. For groups whose every message the bot "
+    "reads, send /setprivacy.",
 )

@@ -179,16 +179,11 @@ async def check(settings: WebhookSettings) -> str:
         raise ConfigError(f"{settings.url} can't be reached: {error or type(error).__name__}.") from error
 
 
-def account(settings: WebhookSettings) -> str:
-    """The address to listen at, which only one gateway can use."""
-    return f"{settings.host}:{settings.port}"
-
-
 KIND = ChannelKind(
     settings=WebhookSettings,
     connect=WebhookChannel,
     check=check,
-    account=account,
+    account="{0.host}:{0.port}".format,
     steps="Give the program that posts and receives messages the same secret: whsec_ and 32 random bytes in base64.\n"
     "How to sign messages: https://www.standardwebhooks.com",
 )

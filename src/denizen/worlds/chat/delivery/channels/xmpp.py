@@ -13,13 +13,13 @@ from uuid import uuid4
 
 import msgspec
 
-from denizen.config.files import write_private
 from denizen.errors import ConfigError
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, ChannelSettings, Sent
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
 from denizen.text.printable import printable
 from denizen.worlds.chat.delivery.channels.outgoing import CONNECT_RETRY_S, earliest_arrival, send_refusal
+from denizen.worlds.chat.delivery.state_files import read_state, write_state
 
 MAX_CHARS = 10_000
 """XMPP has no limit; servers reject stanzas of more than about 100 kB."""
@@ -58,11 +58,13 @@ class XmppChannel:
     """An account with direct chats and rooms. A chat is the address of a person or a room."""
 
     def __init__(self, settings: XmppSettings, home: ChannelHome) -> None:
+        import slixmpp  # noqa: F401 - reports a missing package before the channel is opened
+
         self.name = home.name
         self._settings = settings
         self._rooms = tuple(room.lower() for room in settings.rooms)  # as servers write their addresses
         self._clock = home.clock
-        self._last_archived_path = home.folder / "last_archived"
+        self._last_archived = home.folder / "last_archived.json"
         self._client: Any = None
         self._changed = asyncio.Event()
         self._inbox: deque[tuple[InboundMessage, str]] = deque()
@@ -94,7 +96,7 @@ class XmppChannel:
                     await accept(message)
                     self._inbox.popleft()
                     if archived:
-                        write_private(self._last_archived_path, archived.encode(), sync=False)
+                        write_state(self._last_archived, archived, sync=False)
                 if self._failure:
                     raise self._failure
                 await self._wait(client)
@@ -130,7 +132,7 @@ class XmppChannel:
         """Start a new session: read missed messages from the archive, send presence, and join the rooms."""
         from slixmpp.exceptions import IqError
 
-        after = self._last_archived_path.read_text(encoding="utf-8") if self._last_archived_path.exists() else ""
+        after = read_state(self._last_archived, str) or ""
         try:
             while after and (results := await self._archive(after=after)):
                 for result in results:
@@ -369,12 +371,6 @@ async def _close(client: Any) -> None:
         await client.disconnect(LEAVE_TIMEOUT_S)
 
 
-def _connect(settings: XmppSettings, home: ChannelHome) -> XmppChannel:
-    import slixmpp  # noqa: F401 - reports a missing package before the channel is opened
-
-    return XmppChannel(settings, home)
-
-
 async def _check(settings: XmppSettings) -> str:
     outcomes = asyncio.Queue[Exception | None]()
 
@@ -393,14 +389,10 @@ async def _check(settings: XmppSettings) -> str:
     return settings.jid
 
 
-def _account(settings: XmppSettings) -> str:
-    return settings.jid
-
-
 KIND = ChannelKind(
-    XmppSettings,
-    _connect,
-    _check,
-    _account,
-    "Create an account for the agent on a server (https://providers.xmpp.net), with its own password.",
+    settings=XmppSettings,
+    connect=XmppChannel,
+    check=_check,
+    account="{0.jid}".format,
+    steps="Create an account for the agent on a server (https://providers.xmpp.net), with its own password.",
 )
