@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from denizen.ports import Accept, ChannelLimits, ChannelRefused, InboundMessage, OutboundMessage, RateLimited, Sent
 from denizen.runtime.clock import Clock, SystemClock
 from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels.outgoing import send_refusal
 
 
 class MemoryChannel:
@@ -120,17 +121,11 @@ class MemoryChannel:
         return replace(message, media=kept, content=f"{message.content}\n{note}".strip())
 
     def _refusal(self, message: OutboundMessage) -> Sent | None:
-        limits, length = self.limits, self.limits.measure(message.content)
         if self.is_revoked:
             return Sent("later", "The token was revoked.", retry_after=60)
         if self.is_down:
             return Sent("later", f"{self.name} can't be reached.", retry_after=5)
         if self.flood_s:
             return Sent("later", "Too many messages.", retry_after=self.flood_s)
-        if 0 < limits.length < length:
-            return Sent("failed", f"The message has {length} {limits.unit}, over {limits.length}.")
-        if message.media and not limits.media_out:
-            return Sent("failed", f"Channel {self.name} doesn't support media.")
-        if any(Path(path).stat().st_size > limits.media_out for path in message.media):
-            return Sent("failed", f"Channel {self.name} takes files of at most {limits.media_out:,} bytes.")
-        return None
+        refusal = send_refusal(message, self.limits)
+        return Sent("failed", refusal) if refusal else None

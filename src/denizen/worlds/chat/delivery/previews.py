@@ -115,7 +115,9 @@ class Previews:
             while found := await self._outbox.database.find(find):
                 if preview.message is None:
                     preview.message, preview.draft = found
-                    if not self._is_shown(preview.message):
+                    by_person = ledger.ORIGIN not in preview.message.metadata
+                    is_sent = ReplyOptions.of(preview.message).send_response
+                    if not (by_person and is_sent and self.is_live(preview.message.channel)):
                         return
                 channel = self._channels[preview.message.channel]
                 while await _wait_for_change(preview):
@@ -129,11 +131,6 @@ class Previews:
         finally:
             if self._previews.get(preview.key) is preview:
                 del self._previews[preview.key]
-
-    def _is_shown(self, message: InboundMessage) -> bool:
-        """Whether a message gets previews: a person wrote it, its reply is sent, and its channel supports them."""
-        sends = ReplyOptions.of(message).send_response and ledger.ORIGIN not in message.metadata
-        return sends and self.is_live(message.channel)
 
     async def _show(self, preview: _Preview, message: InboundMessage, text: str) -> None:
         channel: PreviewingChannel = self._channels[message.channel]  # pyrefly: ignore[bad-assignment]  # it is live
