@@ -7,49 +7,33 @@ from typing import get_args
 
 import pytest
 
+from denizen import events
 from denizen.errors import ModelError
-from denizen.events import (
-    Compacted,
-    Done,
-    LlmEnd,
-    LlmStart,
-    LlmStream,
-    Notice,
-    Retry,
-    RunEvent,
-    RunResult,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
-    ToolEnd,
-    ToolStart,
-    ToolUpdate,
-    TurnParked,
-    Withdrawn,
-)
 from denizen.messages import AssistantMessage, Text, ToolCall
 from denizen.ports import Answer, Ask, Control, Parked, TurnIO
 from denizen.sessions import session_key
 
 CALL = ToolCall("call-1", "bash", {"command": "make\x1b[2J\nmake test"})
-EVENTS: Sequence[RunEvent] = (
-    LlmStart(1, "test:m"),
-    Retry(1, "rate_limit", "default", 2.0, "test:m", "slow down", asked=True),
-    LlmStream(ThinkingDelta("Hm.")),
-    LlmStream(TextDelta("I will ")),
-    Withdrawn("I will "),
-    LlmStream(TextDelta("Let me *test* it.")),
-    LlmStream(ToolCallDelta(CALL.id, CALL.name, "{")),
-    LlmEnd(AssistantMessage([Text("Let me *test* it."), CALL], "test:m", stop_reason="tool_calls")),
-    ToolStart(CALL.name, CALL.id, CALL.args),
-    ToolUpdate(CALL.name, CALL.id, "1 passed\n"),
-    ToolEnd(CALL.name, CALL.id, 12.5, is_error=False, summary="1 passed", details={"exit_code": 0}, text="1 passed"),
-    ToolEnd("grep", "call-that-never-began", 0.0, is_error=True),
-    Compacted(40, 11),
-    Notice("The answer was cut.", "warning"),
-    TurnParked(session_key("desk"), CALL.id, "May it run?"),
-    Done(RunResult("", stop_reason="error", error=str(ModelError("down", kind="timeout")))),
-    Done(RunResult("It works.")),
+EVENTS: Sequence[events.RunEvent] = (
+    events.LlmStart(1, "test:m"),
+    events.Retry(1, "rate_limit", "default", 2.0, "test:m", "slow down", asked=True),
+    events.LlmStream(events.ThinkingDelta("Hm.")),
+    events.LlmStream(events.TextDelta("I will ")),
+    events.Withdrawn("I will "),
+    events.LlmStream(events.TextDelta("Let me *test* it.")),
+    events.LlmStream(events.ToolCallDelta(CALL.id, CALL.name, "{")),
+    events.LlmEnd(AssistantMessage([Text("Let me *test* it."), CALL], "test:m", stop_reason="tool_calls")),
+    events.ToolStart(CALL.name, CALL.id, CALL.args),
+    events.ToolUpdate(CALL.name, CALL.id, "1 passed\n"),
+    events.ToolEnd(
+        CALL.name, CALL.id, 12.5, is_error=False, summary="1 passed", details={"exit_code": 0}, text="1 passed"
+    ),
+    events.ToolEnd("grep", "call-that-never-began", 0.0, is_error=True),
+    events.Compacted(40, 11),
+    events.Notice("The answer was cut.", "warning"),
+    events.TurnParked(session_key("desk"), CALL.id, "May it run?"),
+    events.Done(events.RunResult("", stop_reason="error", error=str(ModelError("down", kind="timeout")))),
+    events.Done(events.RunResult("It works.")),
 )
 """All that may happen, in an order in which it may."""
 
@@ -89,7 +73,7 @@ class HostConformance:
         return None
 
     async def test_every_event_is_taken(self, host: TurnIO) -> None:
-        assert {type(event) for event in EVENTS} == {*get_args(RunEvent)}
+        assert {type(event) for event in EVENTS} == {*get_args(events.RunEvent)}
         for event in EVENTS:
             host.emit(event)
 

@@ -26,14 +26,8 @@ from denizen.messages import (
 )
 from denizen.ports import Schema
 from denizen.text.documents import attached_document, attached_picture
+from denizen.worlds.chat.http import conversation
 from denizen.worlds.chat.http.answer import answer
-from denizen.worlds.chat.http.conversation import (
-    AnswerPieces,
-    ConversationItem,
-    ConversationRequest,
-    FinalAnswer,
-    Thought,
-)
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import event_stream
 
@@ -183,7 +177,7 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
     tools = [schema(tool.function.name, tool.function.description, tool.function.parameters) for tool in given]
     items = await asyncio.to_thread(_conversation, asked.messages)
     output = asked.response_format.output if asked.response_format else None
-    pieces = answer(gateway, ConversationRequest.of(request, items, tools, output))
+    pieces = answer(gateway, conversation.ConversationRequest.of(request, items, tools, output))
     shared = {
         "id": f"chatcmpl-{uuid4().hex}",
         "created": int(gateway.agent.record.clock.now().timestamp()),
@@ -210,7 +204,7 @@ async def post_completion(request: web.Request) -> web.StreamResponse:
             if isinstance(piece, str):
                 await stream.send(chunk({"content": piece}))
                 continue
-            if isinstance(piece, Thought):  # as DeepSeek, vLLM and others call it
+            if isinstance(piece, conversation.Thought):  # as DeepSeek, vLLM and others call it
                 await stream.send(chunk({"reasoning_content": piece.text}))
                 continue
             for at, call in enumerate(_calls(piece.calls).get("tool_calls", [])):
@@ -235,17 +229,17 @@ def arguments(text: str) -> dict[str, Any]:
         raise Refused(400, f"The arguments of a call must be a JSON object: {error}.") from error
 
 
-async def last(pieces: AnswerPieces) -> FinalAnswer:
+async def last(pieces: conversation.AnswerPieces) -> conversation.FinalAnswer:
     """The final answer."""
-    found = FinalAnswer(text="")
+    found = conversation.FinalAnswer(text="")
     async for piece in pieces:
-        if isinstance(piece, FinalAnswer):
+        if isinstance(piece, conversation.FinalAnswer):
             found = piece
     return found
 
 
-def _conversation(messages: Sequence[ChatMessage]) -> list[ConversationItem]:
-    items: list[ConversationItem] = []
+def _conversation(messages: Sequence[ChatMessage]) -> list[conversation.ConversationItem]:
+    items: list[conversation.ConversationItem] = []
     names: dict[str, str] = {}
     for message in messages:
         if message.role == "user":
@@ -327,7 +321,7 @@ def _calls(calls: Sequence[ToolCall]) -> dict[str, Any]:
     return {"tool_calls": msgspec.to_builtins(shown)} if calls else {}
 
 
-def _finish(reply: FinalAnswer) -> str:
+def _finish(reply: conversation.FinalAnswer) -> str:
     return "tool_calls" if reply.calls else "length" if reply.is_cut else "stop"
 
 

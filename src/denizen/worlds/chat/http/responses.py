@@ -10,28 +10,8 @@ from aiohttp import web
 
 from denizen.entries import SystemEntry
 from denizen.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage, UserMessage
+from denizen.worlds.chat.http import completions, conversation
 from denizen.worlds.chat.http.answer import answer
-from denizen.worlds.chat.http.completions import (
-    MAX_CONVERSATION_BYTES,
-    MODEL,
-    ContentPart,
-    FunctionDefinition,
-    TextFormat,
-    ToolChoice,
-    arguments,
-    calls_allowed,
-    last,
-    parts,
-    schema,
-    words,
-)
-from denizen.worlds.chat.http.conversation import (
-    SESSION_HEADER,
-    ConversationItem,
-    ConversationRequest,
-    FinalAnswer,
-    Thought,
-)
 from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
 from denizen.worlds.chat.http.stream import SseResponse, event_stream
 
@@ -41,14 +21,14 @@ class ResponseItem(msgspec.Struct):
 
     type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
     role: Literal["system", "developer", "user", "assistant"] = "user"
-    content: str | list[ContentPart] | None = None
+    content: str | list[completions.ContentPart] | None = None
     call_id: str = ""
     name: str = ""
     arguments: str = "{}"
-    output: str | list[ContentPart] = ""
+    output: str | list[completions.ContentPart] = ""
 
 
-class ResponseTool(FunctionDefinition):
+class ResponseTool(completions.FunctionDefinition):
     """A client's tool."""
 
     type: Literal["function"] = "function"
@@ -57,36 +37,37 @@ class ResponseTool(FunctionDefinition):
 class TextOptions(msgspec.Struct):
     """The form of the answer."""
 
-    format: TextFormat | None = None
+    format: completions.TextFormat | None = None
 
 
 class ResponseRequest(msgspec.Struct):
     """The body of a request; other fields are ignored, because the agent decides about them."""
 
     input: str | list[ResponseItem]
-    model: str = MODEL
+    model: str = completions.MODEL
     instructions: str | None = None
     stream: bool | None = False
     tools: list[ResponseTool] | None = None
-    tool_choice: ToolChoice = "auto"
+    tool_choice: completions.ToolChoice = "auto"
     text: TextOptions | None = None
     previous_response_id: str | None = None
 
 
 async def post_response(request: web.Request) -> web.StreamResponse:
     """Answer a conversation."""
-    asked, gateway = await read_body(request, ResponseRequest, MAX_CONVERSATION_BYTES), request.app[GATEWAY]
+    asked, gateway = await read_body(request, ResponseRequest, completions.MAX_CONVERSATION_BYTES), request.app[GATEWAY]
     if asked.previous_response_id:
         raise Refused(
-            400, f"Responses aren't stored. Send the whole conversation, or name a session: {SESSION_HEADER}."
+            400,
+            f"Responses aren't stored. Send the whole conversation, or name a session: {conversation.SESSION_HEADER}.",
         )
-    given = (asked.tools or []) if calls_allowed(asked.tool_choice) else []
-    tools = [schema(tool.name, tool.description, tool.parameters) for tool in given]
+    given = (asked.tools or []) if completions.calls_allowed(asked.tool_choice) else []
+    tools = [completions.schema(tool.name, tool.description, tool.parameters) for tool in given]
     items = await asyncio.to_thread(_conversation, asked.input)
     if asked.instructions:
         items.insert(0, SystemEntry(text=asked.instructions, by_operator=True))
     output = asked.text.format.output if asked.text and asked.text.format else None
-    pieces = answer(gateway, ConversationRequest.of(request, items, tools, output))
+    pieces = answer(gateway, conversation.ConversationRequest.of(request, items, tools, output))
     response: dict[str, Any] = {
         "id": f"resp_{uuid4().hex}",
         "object": "response",
@@ -104,7 +85,7 @@ async def post_response(request: web.Request) -> web.StreamResponse:
         "incomplete_details": None,
     }
     if not asked.stream:
-        reply = await last(pieces)
+        reply = await completions.last(pieces)
         thoughts = [_reasoning(*reply.thoughts)] if reply.thoughts else []
         words = [_message(reply.text)] if reply.text else []
         return web.json_response(_completed(response, reply, [*thoughts, *words, *_calls(reply)]))
@@ -138,7 +119,7 @@ async def _send(stream: SseResponse, response: dict[str, Any]) -> None:
 
     await send("created", response=response)
     async for piece in stream.pieces():
-        if isinstance(piece, Thought):
+        if isinstance(piece, conversation.Thought):
             if thought is None:
                 thought = {**await begin(_reasoning(), summary=[]), "summary_index": 0}
                 words = ""
@@ -169,12 +150,14 @@ async def _send(stream: SseResponse, response: dict[str, Any]) -> None:
         await send("incomplete" if piece.is_cut else "completed", response=_completed(response, piece, output))
 
 
-def _completed(response: dict[str, Any], reply: FinalAnswer, output: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _completed(
+    response: dict[str, Any], reply: conversation.FinalAnswer, output: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}} if reply.is_cut else {}
     return {**response, "status": "completed", "output": output, "usage": _usage(reply.usage), **ended}
 
 
-def _calls(reply: FinalAnswer) -> list[dict[str, Any]]:
+def _calls(reply: conversation.FinalAnswer) -> list[dict[str, Any]]:
     return [
         {
             "type": "function_call",
@@ -215,27 +198,27 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _conversation(given: str | Sequence[ResponseItem]) -> list[ConversationItem]:
+def _conversation(given: str | Sequence[ResponseItem]) -> list[conversation.ConversationItem]:
     """The conversation; calls belong to the preceding assistant message."""
-    items: list[ConversationItem] = []
+    items: list[conversation.ConversationItem] = []
     for item in [ResponseItem(content=given)] if isinstance(given, str) else given:
         match item.type, item.role:
             case "function_call", _:
-                call = ToolCall(item.call_id, item.name, arguments(item.arguments))
+                call = ToolCall(item.call_id, item.name, completions.arguments(item.arguments))
                 if items and isinstance(items[-1], AssistantMessage):
-                    items[-1] = AssistantMessage([*items[-1].content, call], MODEL)
+                    items[-1] = AssistantMessage([*items[-1].content, call], completions.MODEL)
                 else:
-                    items.append(AssistantMessage([call], MODEL))
+                    items.append(AssistantMessage([call], completions.MODEL))
             case "function_call_output", _:
-                items.append(ToolResult(item.call_id, "", [Text(words(item.output))]))
+                items.append(ToolResult(item.call_id, "", [Text(completions.words(item.output))]))
             case "reasoning", _:
                 pass
             case _, "user":
-                items.append(UserMessage(parts(item.content)))
+                items.append(UserMessage(completions.parts(item.content)))
             case _, "assistant":
-                items.append(AssistantMessage([Text(words(item.content))], MODEL))
+                items.append(AssistantMessage([Text(completions.words(item.content))], completions.MODEL))
             case _:
-                items.append(SystemEntry(text=words(item.content), by_operator=True))
+                items.append(SystemEntry(text=completions.words(item.content), by_operator=True))
     return items
 
 
