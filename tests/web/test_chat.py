@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import expect
 from tests.cli.gateway import GatewayProgram, key_of
 from tests.web.conftest import Visiting
-from tests.web.furnish import furnish
+from tests.web.furnish import call, furnish, said
 from tests.web.gateway import words_of
 
 from denizen.messages import AssistantMessage, Text
@@ -157,3 +157,25 @@ def _dot() -> bytes:
     header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
     pixels = zlib.compress(b"\0\xff\0\0")
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+async def test_opening_a_call_leaves_it_in_sight(
+    gateway: GatewayProgram,
+    workspace: Path,
+    visiting: Visiting,
+    configure: Callable[..., None],
+    loopback_openai: LoopbackOpenAI,
+) -> None:
+    configure(loopback_openai)
+    loopback_openai.say(said(*(call("read", path="long.txt") for _ in range(12))), "Read.")
+    (workspace / "long.txt").write_text("line\n" * 200)
+    await gateway.start()
+    await gateway.post("long", "Read it")
+    await gateway.replies("long", 1)
+    async with visiting(viewport={"width": 1000, "height": 500}) as seen:
+        await seen.go(f"/chat/{key_of('long')}")
+        await expect(seen.page.get_by_text("Read.", exact=True)).to_be_in_viewport()
+        line = seen.page.get_by_text("read", exact=True).last
+        await line.click()
+        await expect(seen.page.get_by_role("group", name="Result").last).to_be_in_viewport()
+        await expect(line).to_be_in_viewport()

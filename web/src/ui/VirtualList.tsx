@@ -37,6 +37,7 @@ export function VirtualList<Item>(props: Props<Item>) {
     estimateSize: (index) => props.estimate(items[index]!),
     getItemKey: (index) => keyOf(items[index]!),
     anchorTo: followsEnd ? "end" : "start",
+    scrollEndThreshold: isAtEnd.current ? 1 : Number.NEGATIVE_INFINITY,
     overscan: 6,
     scrollToFn: elementScroll,
     observeElementRect,
@@ -69,7 +70,9 @@ export function VirtualList<Item>(props: Props<Item>) {
   };
   /** Whoever opens a row wants to read it, not the end. */
   const onClick = (event: MouseEvent) => {
-    if ((event.target as Element).closest("summary")) isAtEnd.current = false;
+    if (!(event.target as Element).closest("summary")) return;
+    isAtEnd.current = false;
+    virtualizer.setOptions({ ...virtualizer.options, scrollEndThreshold: Number.NEGATIVE_INFINITY });
   };
   const rows = virtualizer.getVirtualItems();
   return (

@@ -88,7 +88,10 @@ function draw(element: HTMLElement, data: Lines, measure: Measure, budget: numbe
       tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "UTC"),
       cursor: { drag: { x: false, y: false } },
       scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-      axes: [axis, { ...axis, size: 64, values: (_plot, values) => values.map(measure.show) }],
+      axes: [
+        { ...axis, incrs: [1, 2, 7, 14, 30, 60].map((days) => days * 86_400) },
+        { ...axis, size: 64, values: (_plot, values) => values.map(measure.show) },
+      ],
       series: [
         {},
         ...data.lines.map((line, index) => ({
