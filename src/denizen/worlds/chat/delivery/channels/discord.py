@@ -22,15 +22,8 @@ from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimit
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.runtime.cancellation import run_until_first
 from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels import outgoing
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
-from denizen.worlds.chat.delivery.channels.outgoing import (
-    CONNECT_RETRY_S,
-    REFUSED_RETRY_S,
-    delivery_key,
-    earliest_arrival,
-    rate_limited_if,
-    send_refusal,
-)
 from denizen.worlds.chat.delivery.state_files import read_state, write_state
 
 if TYPE_CHECKING:
@@ -268,12 +261,12 @@ class DiscordChannel:
         import aiohttp
         import discord
 
-        if refusal := send_refusal(message, self.limits):
+        if refusal := outgoing.send_refusal(message, self.limits):
             return Sent("failed", refusal)
         if not message.chat.isdecimal():
             return Sent("failed", f"{message.chat!r} isn't the id of a Discord channel, which is a number")
         if not self._client:
-            return Sent("later", "the bot isn't connected", retry_after=CONNECT_RETRY_S)
+            return Sent("later", "the bot isn't connected", retry_after=outgoing.CONNECT_RETRY_S)
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 if message.may_be_sent and not message.edits:
@@ -287,14 +280,14 @@ class DiscordChannel:
             return Sent("later", "Discord's flood limit", retry_after=error.retry_after)
         except discord.HTTPException as error:
             if error.status in {401, 429}:
-                return Sent("later", f"Discord refused it: {error}", retry_after=REFUSED_RETRY_S)
+                return Sent("later", f"Discord refused it: {error}", retry_after=outgoing.REFUSED_RETRY_S)
             if error.status >= 500:
                 return Sent("unknown", f"Discord answered {error.status}")
             if message.edits:
                 return await self.send(replace(message, edits=""))
             return Sent("failed", f"Discord refused it: {error}")
         except aiohttp.ClientConnectorError as error:
-            return Sent("later", f"Discord can't be reached: {error}", retry_after=CONNECT_RETRY_S)
+            return Sent("later", f"Discord can't be reached: {error}", retry_after=outgoing.CONNECT_RETRY_S)
         except (aiohttp.ClientError, OSError) as error:
             return Sent("unknown", f"the answer was lost: {error}")
 
@@ -323,7 +316,7 @@ class DiscordChannel:
 
         if not self._client:
             raise ConnectionError("The bot isn't connected.")
-        with rate_limited_if(lambda error: isinstance(error, discord.RateLimited)):
+        with outgoing.rate_limited_if(lambda error: isinstance(error, discord.RateLimited)):
             return await self._deliver(self._client, OutboundMessage(self.name, chat, text, edits=draft))
 
 
@@ -335,7 +328,7 @@ def _room_of(channel: object) -> str:
 
 
 def _nonce(message: OutboundMessage) -> str:
-    return delivery_key(message)[:24]
+    return outgoing.delivery_key(message)[:24]
 
 
 async def _find_sent(client: "discord.Client", message: OutboundMessage) -> str | None:
@@ -343,7 +336,7 @@ async def _find_sent(client: "discord.Client", message: OutboundMessage) -> str 
     import discord
 
     answered, seen = message.in_reply_to.partition(":")[0], 0
-    after = discord.Object(answered) if answered.isdigit() else earliest_arrival(message)
+    after = discord.Object(answered) if answered.isdigit() else outgoing.earliest_arrival(message)
     chat = client.get_partial_messageable(int(message.chat))
     try:
         async for each in chat.history(limit=MAX_SEARCHED_MESSAGES, after=after, oldest_first=False):

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, Sent
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels import outgoing
 from denizen.worlds.chat.delivery.channels.matrix_account import (
     LOGGED_OUT,
     MatrixAccount,
@@ -43,13 +44,6 @@ from denizen.worlds.chat.delivery.channels.matrix_content import (
     value_at,
 )
 from denizen.worlds.chat.delivery.channels.media import not_received, save_media, too_large, with_files
-from denizen.worlds.chat.delivery.channels.outgoing import (
-    CONNECT_RETRY_S,
-    REFUSED_RETRY_S,
-    delivery_key,
-    rate_limited_if,
-    send_refusal,
-)
 from denizen.worlds.chat.delivery.state_files import read_state, write_state
 
 SYNC_TIMEOUT_MS = 30_000
@@ -232,13 +226,13 @@ class MatrixChannel:
         import aiohttp
         import nio
 
-        if refusal := send_refusal(message, self.limits):
+        if refusal := outgoing.send_refusal(message, self.limits):
             return Sent("failed", refusal)
         age = self._home.clock.now() - message.tried_at if message.tried_at else timedelta()
         if message.may_be_sent and not message.edits and age > _TRANSACTION_LIFETIME:
             return Sent("unknown", "home servers forget after a day whether it was sent")
-        key = delivery_key(message)
-        not_now = Sent("later", "the home server can't be reached", retry_after=CONNECT_RETRY_S)
+        key = outgoing.delivery_key(message)
+        not_now = Sent("later", "the home server can't be reached", retry_after=outgoing.CONNECT_RETRY_S)
         otherwise = not_now
         try:
             async with self._account.client() as client:
@@ -252,21 +246,23 @@ class MatrixChannel:
             if refusal.code == "M_LIMIT_EXCEEDED":
                 return Sent("later", str(refusal), retry_after=refusal.retry_after_s)
             if refusal.code in LOGGED_OUT:
-                return Sent("later", str(refusal), retry_after=REFUSED_RETRY_S)
+                return Sent("later", str(refusal), retry_after=outgoing.REFUSED_RETRY_S)
             if refusal.is_unclear:
                 return otherwise
             if message.edits:
                 return await self.send(replace(message, edits=""))
             return Sent("failed", f"the home server refused it: {refusal}")
         except ChannelRefused as refusal:
-            return Sent("later", str(refusal), retry_after=REFUSED_RETRY_S)
+            return Sent("later", str(refusal), retry_after=outgoing.REFUSED_RETRY_S)
         except aiohttp.ClientConnectorError:
             return not_now
         except (aiohttp.ClientError, OSError, nio.LocalProtocolError, nio.EncryptionError):
             return otherwise
 
     async def show(self, chat: str, draft: str, text: str) -> str:
-        with rate_limited_if(lambda error: isinstance(error, MatrixRefusal) and error.code == "M_LIMIT_EXCEEDED"):
+        with outgoing.rate_limited_if(
+            lambda error: isinstance(error, MatrixRefusal) and error.code == "M_LIMIT_EXCEEDED"
+        ):
             async with self._account.client() as client:
                 contents = await self._contents(client, OutboundMessage(self.name, chat, text, edits=draft))
                 event_id = await _put(client, chat, contents[0], secrets.token_hex(16))

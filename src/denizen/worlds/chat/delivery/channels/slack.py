@@ -16,19 +16,8 @@ from denizen.errors import ConfigError
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelSettings, Sent
 from denizen.ports.queue import InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels import outgoing, slack_errors
 from denizen.worlds.chat.delivery.channels.media import Received, not_received, save_media, too_large, with_files
-from denizen.worlds.chat.delivery.channels.outgoing import (
-    delivery_key,
-    earliest_arrival,
-    rate_limited_if,
-    send_refusal,
-)
-from denizen.worlds.chat.delivery.channels.slack_errors import (
-    none_if_refused,
-    outcome_of,
-    outcome_of_error,
-    report_refused_token,
-)
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
@@ -113,7 +102,7 @@ class SlackChannel:
     # Receiving
 
     async def receive(self, accept: Accept) -> None:
-        async with report_refused_token(f"[channels.{self.name}]"), aiohttp.ClientSession() as http:
+        async with slack_errors.report_refused_token(f"[channels.{self.name}]"), aiohttp.ClientSession() as http:
             me = await self._web.auth_test()
             self._me = {name: str(me.get(name)) for name in ("user_id", "bot_id")}
             while True:
@@ -215,13 +204,13 @@ class SlackChannel:
     # Sending
 
     async def send(self, message: OutboundMessage) -> Sent:
-        if refusal := send_refusal(message, self.limits):
+        if refusal := outgoing.send_refusal(message, self.limits):
             return Sent("failed", refusal)
-        return await outcome_of(self._deliver(message))
+        return await slack_errors.outcome_of(self._deliver(message))
 
     async def _deliver(self, message: OutboundMessage) -> Sent:
-        key = delivery_key(message)
-        found = await none_if_refused(self._find(message, key)) if message.may_be_sent else ("", False)
+        key = outgoing.delivery_key(message)
+        found = await slack_errors.none_if_refused(self._find(message, key)) if message.may_be_sent else ("", False)
         if found is None:
             return Sent("unknown", "Slack's history doesn't say whether it was sent.")
         at, has_files = found
@@ -230,7 +219,7 @@ class SlackChannel:
         if not message.media or has_files:
             return Sent(native_id=at)
         # The text is already sent, so the message can't be retried "later": wait here to send the files.
-        while (files := await outcome_of(self._put_files(message, key))).state == "later" and at:
+        while (files := await slack_errors.outcome_of(self._put_files(message, key))).state == "later" and at:
             await self._home.clock.sleep(files.retry_after)
         return msgspec.structs.replace(files, native_id=at)
 
@@ -238,7 +227,9 @@ class SlackChannel:
         """The native id of the text if Slack has it, and whether Slack has the files; None if that remains unknown."""
         room, _, thread = message.chat.partition("/")
         asked = _TIMESTAMP.search(message.in_reply_to) if message.in_reply_to.startswith(room) else None
-        oldest = asked[1] if asked else f"{since.timestamp():.6f}" if (since := earliest_arrival(message)) else None
+        oldest = (
+            asked[1] if asked else f"{since.timestamp():.6f}" if (since := outgoing.earliest_arrival(message)) else None
+        )
         look = {"channel": room, "oldest": oldest, "limit": 200, "include_all_metadata": True}
         replies, history = self._web.conversations_replies, self._web.conversations_history
         at, has_files, pages = "", False, 0
@@ -260,9 +251,9 @@ class SlackChannel:
         metadata = {"event_type": "denizen_message", "event_payload": {"id": key}}
         if preview := message.edits.removeprefix(_STREAM_PREFIX):
             if preview != message.edits:
-                await none_if_refused(self._web.chat_stopStream(channel=room, ts=preview))
+                await slack_errors.none_if_refused(self._web.chat_stopStream(channel=room, ts=preview))
             update = _send_markdown(self._web.chat_update, message, channel=room, ts=preview, metadata=metadata)
-            if await none_if_refused(update):
+            if await slack_errors.none_if_refused(update):
                 return preview
         place = {"channel": room, "thread_ts": thread or None, "metadata": metadata}
         return (await _send_markdown(self._web.chat_postMessage, message, **place))["ts"]
@@ -277,7 +268,7 @@ class SlackChannel:
         return Sent()
 
     async def show(self, chat: str, draft: str, text: str) -> str:
-        with rate_limited_if(lambda error: outcome_of_error(error).state == "later"):
+        with outgoing.rate_limited_if(lambda error: slack_errors.outcome_of_error(error).state == "later"):
             room, _, thread = chat.partition("/")
             bare = text.rstrip("… ")  # Slack itself shows that a stream continues
             if at := draft.removeprefix(_STREAM_PREFIX):
@@ -291,7 +282,7 @@ class SlackChannel:
             if thread and (to := self._recipients.get(chat)):
                 recipient = {"recipient_user_id": to["user"], "recipient_team_id": to["team"]}
                 stream = self._web.chat_startStream(channel=room, thread_ts=thread, markdown_text=bare, **recipient)
-                if started := await none_if_refused(stream):
+                if started := await slack_errors.none_if_refused(stream):
                     _remember_recent(self._streamed, draft := _STREAM_PREFIX + started["ts"], bare)
                     return draft
             posted = await self._web.chat_postMessage(channel=room, thread_ts=thread or None, markdown_text=text)
@@ -317,7 +308,7 @@ async def _send_markdown(method: Callable[..., Awaitable[Any]], message: Outboun
         blocks = [{"type": "markdown", "text": message.content}, {"type": "actions", "elements": buttons}]
         body = {"blocks": blocks, "text": html.escape(message.content[:1000], quote=False)}
     plain = html.escape(message.content, quote=False)
-    return await none_if_refused(method(**place, **body)) or await method(**place, text=plain)
+    return await slack_errors.none_if_refused(method(**place, **body)) or await method(**place, text=plain)
 
 
 def _readable_text(text: str) -> str:
@@ -347,7 +338,7 @@ async def _check(settings: SlackSettings) -> str:
     """Try both tokens, and return the names of the bot and its workspace. Raises ChannelRefused and ConfigError."""
     web = _web(settings)
     try:
-        async with report_refused_token("this app"):
+        async with slack_errors.report_refused_token("this app"):
             me = await web.auth_test()
             await web.apps_connections_open(app_token=settings.app_token)
     except aiohttp.ClientError as error:

@@ -17,12 +17,7 @@ from denizen.errors import ConfigError, SessionError
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelSettings, Sent
 from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
-from denizen.worlds.chat.delivery.channels.outgoing import (
-    CONNECT_RETRY_S,
-    REFUSED_RETRY_S,
-    delivery_key,
-    send_refusal,
-)
+from denizen.worlds.chat.delivery.channels import outgoing
 
 MAX_CLOCK_SKEW_S = 300.0
 """How far a request's timestamp may be from our clock."""
@@ -129,10 +124,10 @@ class WebhookChannel:
         return ""
 
     async def send(self, message: OutboundMessage) -> Sent:
-        if refusal := send_refusal(message, self.limits):
+        if refusal := outgoing.send_refusal(message, self.limits):
             return Sent("failed", refusal)
         # The receiver drops ids that it has seen, so a request can safely be repeated.
-        message_id = f"msg_{delivery_key(message)}"
+        message_id = f"msg_{outgoing.delivery_key(message)}"
         timestamp = str(int(self._clock.now().timestamp()))
         body = msgspec.json.encode(WebhookReply(message.chat, message.content, message.in_reply_to, message.choices))
         headers = {
@@ -148,7 +143,7 @@ class WebhookChannel:
             ):
                 return _outcome(response, message_id)
         except aiohttp.ClientConnectorError as error:
-            return Sent("later", str(error), retry_after=CONNECT_RETRY_S)
+            return Sent("later", str(error), retry_after=outgoing.CONNECT_RETRY_S)
         except (aiohttp.ClientError, TimeoutError) as error:
             return Sent("unknown", f"{type(error).__name__}: {error}")
 
@@ -159,7 +154,7 @@ def _outcome(response: aiohttp.ClientResponse, message_id: str) -> Sent:
         return Sent(native_id=message_id)
     reason = f"The receiver answered {status} {response.reason}."
     if status in {401, 403}:
-        return Sent("later", f"{reason} Does it have the same secret?", retry_after=REFUSED_RETRY_S)
+        return Sent("later", f"{reason} Does it have the same secret?", retry_after=outgoing.REFUSED_RETRY_S)
     if status == 429 or status >= 500:
         wait = response.headers.get(hdrs.RETRY_AFTER, "")
         return Sent("later", reason, retry_after=float(wait) if wait.isdecimal() else UNAVAILABLE_RETRY_S)
