@@ -8,23 +8,19 @@ from typing import Any
 
 from denizen.config.redact import Redactor
 from denizen.messages import AssistantMessage, ToolCall
-from denizen.ports import (
-    NOTHING_SEEN,
-    ActionFormat,
-    Budget,
-    Checkpoints,
-    ContextPolicy,
-    Driver,
-    Hooks,
-    KnownModel,
-    Memory,
-    Policy,
-    PromptBuilder,
-    Reasoning,
-    Sandbox,
-    SessionStore,
-    Toolset,
-)
+from denizen.ports.actions import NOTHING_SEEN, ActionFormat
+from denizen.ports.budget import Budget
+from denizen.ports.checkpoints import Checkpoints
+from denizen.ports.context import ContextPolicy
+from denizen.ports.driver import Driver
+from denizen.ports.hooks import Hooks
+from denizen.ports.memory import Memory
+from denizen.ports.model import KnownModel, Reasoning
+from denizen.ports.policy import Policy
+from denizen.ports.prompt import PromptBuilder
+from denizen.ports.sandbox import Sandbox
+from denizen.ports.session import SessionStore
+from denizen.ports.tool import Toolset
 from denizen.runtime.cache import SharedCache
 from denizen.runtime.clock import Clock
 

@@ -38,22 +38,16 @@ from denizen.messages import (
     UserMessage,
     is_from_outside,
 )
-from denizen.ports import (
-    NOTHING_SEEN,
-    ActionFormat,
-    Intent,
-    Iteration,
-    KnownModel,
-    SeenText,
-    Session,
-    Toolset,
-    TraitedContext,
-    Traits,
-    WorldLine,
-    traits_of_facts,
-)
+from denizen.ports.actions import NOTHING_SEEN, ActionFormat, Intent
+from denizen.ports.context import TraitedContext, WorldLine
+from denizen.ports.driver import Iteration
+from denizen.ports.memory import traits_of_facts
+from denizen.ports.model import KnownModel
+from denizen.ports.session import Session
+from denizen.ports.tool import Toolset, Traits
 from denizen.text.documents import text_in
 from denizen.text.estimate import estimate_text
+from denizen.text.seen import SeenText
 
 PROMPT = "prompt"
 """The state entry that holds the system prompt of a session."""

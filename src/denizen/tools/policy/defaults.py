@@ -9,17 +9,8 @@ import msgspec
 from denizen.config.settings import Rule
 from denizen.errors import ConfigError
 from denizen.messages import ToolResult
-from denizen.ports import (
-    CautiousTool,
-    CheckedTool,
-    PlanningTool,
-    ReplyingTool,
-    Schema,
-    Tool,
-    ToolContext,
-    Toolset,
-    Traits,
-)
+from denizen.ports.model import Schema
+from denizen.ports.tool import CautiousTool, CheckedTool, PlanningTool, ReplyingTool, Tool, ToolContext, Toolset, Traits
 from denizen.text.tool_aliases import resolve_alias
 
 POLICY_ARGUMENTS = frozenset({"command", "path", "paths", "patch", "url", "unsandboxed"})

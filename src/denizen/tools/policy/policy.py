@@ -16,12 +16,12 @@ from denizen.config.settings import PolicySettings, Rule
 from denizen.config.write import add_rule
 from denizen.errors import ToolRefused
 from denizen.messages import ToolCall
-from denizen.ports import (
+from denizen.ports.policy import Decision
+from denizen.ports.sandbox import Sandbox
+from denizen.ports.tool import (
     CautiousTool,
-    Decision,
     PlanningTool,
     ReplyingTool,
-    Sandbox,
     Tool,
     ToolContext,
     Traits,

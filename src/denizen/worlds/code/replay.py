@@ -19,20 +19,9 @@ from denizen.entries import AnyEntry, AssistantEntry, CheckpointEntry, EndEntry,
 from denizen.errors import DenizenError, ModelError, SessionError, ToolRefused
 from denizen.events import Failed, Finished, StreamEvent
 from denizen.messages import AssistantMessage, ToolResult, UserMessage
-from denizen.ports import (
-    Answer,
-    Ask,
-    Control,
-    Limits,
-    ModelRequest,
-    NoControls,
-    Schema,
-    Steer,
-    Tool,
-    ToolContext,
-    Toolset,
-    Traits,
-)
+from denizen.ports.host import Answer, Ask, Control, NoControls, Steer
+from denizen.ports.model import Limits, ModelRequest, Schema
+from denizen.ports.tool import Tool, ToolContext, Toolset, Traits
 from denizen.text.not_run import MISSING, STOPPED_WHILE_RUNNING
 from denizen.worlds.world import AgentHandle
 
