@@ -283,6 +283,7 @@ async def test_encrypted_message_waits_for_its_key_also_over_a_restart(
         keys = await peer.say_without_key("Too early")
         await far_end.write("After that")
         assert (await messages.get()).content == "After that"
+        await far_end.proxy.wait_for_next("/sync")  # it has written down what it received
     async with listening(MatrixChannel(far_end.settings, home)) as messages:
         await far_end.alice.call("PUT", "/_matrix/client/v3/sendToDevice/m.room.encrypted/late", keys)
         assert (await messages.get()).content == "Too early"
@@ -292,6 +293,7 @@ async def test_all_messages_of_a_long_absence_arrive_in_order(far_end: MatrixEnd
     async with listening(MatrixChannel(far_end.settings, home)) as messages:
         await far_end.write("Hello")
         await messages.get()
+        await far_end.proxy.wait_for_next("/sync")  # it has written down what it received
     for number in range(130):
         await far_end.write(str(number))
     async with listening(MatrixChannel(far_end.settings, home)) as messages:
@@ -396,6 +398,7 @@ async def test_password_makes_one_device_also_after_its_login_ended(far_end: Mat
     async with listening(MatrixChannel(settings, home)) as messages:
         await far_end.write("Hello")
         await messages.get()
+        await far_end.proxy.wait_for_next("/sync")  # it has written down what it received
     login = msgspec.json.decode((home.folder / "login.json").read_bytes())
     ended = replace_token(far_end.bot, login["access_token"])
     await ended.call("POST", "/_matrix/client/v3/logout", {})

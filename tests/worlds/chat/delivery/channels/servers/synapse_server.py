@@ -193,6 +193,11 @@ class FaultyProxy:
         """Return once so many requests for such a path have come."""
         await self._wait_for(path, self._asked, times)
 
+    async def wait_for_next(self, path: str) -> None:
+        """Return once another request for such a path has come."""
+        before = len([each for each in self._asked if each.endswith(path)])
+        await self.wait_for(path, times=before + 1)
+
     async def wait_for_answer(self, path: str) -> None:
         """Return once the home server has answered a request for such a path."""
         await self._wait_for(path, self._answered, 1)
