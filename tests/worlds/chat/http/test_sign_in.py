@@ -151,6 +151,15 @@ async def test_cookie_counts_only_for_requests_of_the_page_itself(
         assert (await browser.ask("GET", "/api/status", {}))[0] == 200
 
 
+@pytest.mark.parametrize("host", ["localhost:99999", "a:b", "localhost, evil.example:80"])
+async def test_a_malformed_host_is_refused_and_not_logged_as_a_fault(
+    serve: Serve, home: Path, caplog: pytest.LogCaptureFixture, host: str
+) -> None:
+    async with serve() as scene, reached(scene, home) as client, browser_at(client.url) as browser:
+        assert (await browser.ask("GET", "/api/status", {"Host": host}))[0] in {401, 403}
+    assert not [each for each in caplog.records if each.exc_info]
+
+
 async def test_a_wrong_token_is_refused_though_the_browser_is_signed_in(serve: Serve, home: Path) -> None:
     async with serve() as scene, reached(scene, home) as client, signed_in(client) as browser:
         assert (await browser.ask("GET", "/api/status", {"Authorization": "Bearer guessed"}))[0] == 401

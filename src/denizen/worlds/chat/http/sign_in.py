@@ -92,7 +92,8 @@ class SignIns:
 
 def cookie_name(request: web.BaseRequest) -> str:
     """The name of the cookie: browsers don't separate the cookies of a host's ports."""
-    return f"denizen-{request.url.port}"
+    port = request.host.rpartition(":")[2]  # not `request.url`, which a malformed Host doesn't have
+    return f"denizen-{port if port.isdecimal() else 80}"
 
 
 def set_cookie(request: web.Request, response: web.Response, cookie: str) -> None:
