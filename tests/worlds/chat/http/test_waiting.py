@@ -168,6 +168,21 @@ async def test_waiting_messages_are_changed_or_taken_back(serve: Serve, home: Pa
     assert not any("message 3" in text for text in said)
 
 
+async def test_a_waiting_command_is_taken_back_and_never_becomes_another(serve: Serve, home: Path) -> None:
+    held = Held("one")
+    path = f"/api/sessions/{quote(key_of('ann'), safe='')}/queue"
+    async with serve(held) as scene, reached(scene, home) as client:
+        await client.post(id="1", content="first")
+        await held.begun.wait()
+        await client.post(id="2", content="/compact")
+        edit = {"type": "edit", "id": "2", "content": "thanks"}
+        status, answer = await client.ask("POST", path, json=edit)
+        assert (status, "can only be taken back" in answer["error"]["message"]) == (409, True)
+        assert (await client.ask("POST", path, json={"type": "withdraw", "id": "2"}))[0] == 200
+        held.go.set()
+        assert await scene.contents(1) == ["one"]
+
+
 async def test_message_continues_the_session_of_another_channel(serve: Serve, home: Path) -> None:
     irc = key_of("den", "irc")
     async with serve("from irc", "from the page") as scene, reached(scene, home) as client:

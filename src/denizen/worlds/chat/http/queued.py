@@ -42,11 +42,12 @@ async def get_queue(request: web.Request) -> QueuedMessages:
 
 
 async def post_queue(request: web.Request) -> QueueChanged:
-    """Change a message whose turn hasn't begun, or take it back."""
+    """Change a message whose turn hasn't begun, or take it back. A command can only be taken back."""
     gateway, key, asked = request.app[GATEWAY], read_key(request), await read_body(request, QueueChange)
     change = partial(edits.change_waiting, session_key=key, message_id=asked.id, content=asked.content)
     if not await gateway.database.run(change, key):
-        raise Refused(409, "No waiting message of this session has that id: its turn has begun, or is over.")
+        why = "its turn has begun, is over, or it is a command, which can only be taken back"
+        raise Refused(409, f"No message of this session with that id can be changed: {why}.")
     gateway.outbox.changed(key)
     return QueueChanged()
 

@@ -75,7 +75,7 @@ def queued(db: LedgerConnection, session_key: str) -> list[QueuedMessage]:
 def change_waiting(db: LedgerConnection, session_key: str, message_id: str, content: str) -> bool:
     """Give a waiting message another content, or take it back if that is empty.
 
-    False: there is none of that id, or a turn may have read it.
+    False: there is none of that id, a turn may have read it, or it is a command, which has no other content.
     """
     ledger.follow(db, session_key)
     row = db.execute(
@@ -85,7 +85,10 @@ def change_waiting(db: LedgerConnection, session_key: str, message_id: str, cont
     ).fetchone()
     if row is None:
         return False
-    message = msgspec.structs.replace(msgspec.json.decode(row[1], type=InboundMessage), content=content)
+    original = msgspec.json.decode(row[1], type=InboundMessage)
+    if content and split_command(original.content)[0]:
+        return False
+    message = msgspec.structs.replace(original, content=content)
     if content:
         db.execute("UPDATE inbox SET message = ? WHERE seq = ?", [ledger.to_json(message), row[0]])
     else:
