@@ -417,6 +417,13 @@ def test_from_a_pipe_every_line_is_a_message(denizen: Run, model: Model) -> None
     assert "second\\nline" in asked(model)[1]
 
 
+def test_what_comes_from_a_pipe_runs_no_command_of_the_shell(denizen: Run, model: Model, repo: Path) -> None:
+    model.plays("A message.")
+    assert denizen("chat", piped="!touch made\n").out == "A message.\n"
+    assert not (repo / "made").exists()
+    assert "!touch made" in asked(model)[0]
+
+
 def test_what_begins_like_a_path_is_no_command(denizen: Run, model: Model) -> None:
     model.plays("A file of hosts.")
     assert denizen("chat", piped="/etc/hosts is what?\n").out == "A file of hosts.\n"

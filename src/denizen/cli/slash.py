@@ -44,8 +44,11 @@ def is_command(text: str) -> bool:
 
 
 async def respond(chat: TerminalChat, text: str) -> TurnStop | None:
-    """Run a command of the chat (`/`) or of the shell (`!`), give the rest to the agent; how its turn ended, if any."""
-    if text.startswith("!"):
+    """Run a command of the chat (`/`) or of the shell (`!`), give the rest to the agent; how its turn ended, if any.
+
+    Only a person who types has a shell: what comes from a pipe may be others' text.
+    """
+    if text.startswith("!") and chat.lines:
         return await _run_in_shell(chat, text)
     name, argument = split_command(text)
     if not name or "\n" in text.strip():
