@@ -1,9 +1,11 @@
 """`denizen import`: the plan, what is written, what never is, and the commands that it prints."""
 
 import asyncio
+import json
 import os
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -205,6 +207,23 @@ def test_settings_of_unexpected_form_are_left_out(denizen: Run, openclaw: Path) 
     assert ran.status == 0, ran.err
     assert "denizen channels add slack\n" in ran.out
     assert "# job 2: it has no prompt" in ran.out
+
+
+def test_whoever_pastes_what_is_printed_runs_no_words_of_theirs(denizen: Run, openclaw: Path, tmp_path: Path) -> None:
+    hourly = {"kind": "every", "everyMs": 3_600_000}
+    jobs = [
+        {"name": "off", "enabled": False, "schedule": hourly, "prompt": "sum up\ntouch made #"},
+        {"name": "odd\ntouch made", "schedule": {}, "prompt": "x"},
+        {"name": "option", "schedule": hourly, "prompt": "--wake=touch made"},
+    ]
+    (openclaw / "cron/jobs.json").write_text(json.dumps({"jobs": jobs}))
+    channels = {"none\ntouch made": {"x": 1}, "telegram": {"token\ntouch made": "x"}}
+    (openclaw / "openclaw.json").write_text(json.dumps({"channels": channels}))
+    printed = denizen("import", "openclaw", str(openclaw)).out.partition("set it up:\n")[2]
+    pasted = f'denizen() {{ echo "$#: $*"; }}\n{printed}'
+    ran = subprocess.run(["/bin/sh"], input=pasted, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (ran.stderr, (tmp_path / "made").exists()) == ("", False)
+    assert "8: cron add --name option -- every 3600s --wake=touch made" in ran.stdout
 
 
 def test_folder_without_anything_to_import_is_refused(denizen: Run, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def _channels(settings: ForeignSettings) -> Iterator[str]:
         if not values or values.get("enabled") is False:
             continue
         if kind not in channel_entries():
-            yield f"# {kind}: Denizen has no such channel"
+            yield _comment(f"{kind}: Denizen has no such channel")
             continue
         names = (
             str(name).strip().removeprefix("tg:").removeprefix(f"{kind}:") for name in items(values.get("allowFrom"))
@@ -79,7 +79,7 @@ def _channels(settings: ForeignSettings) -> Iterator[str]:
         people = ",".join(name for name in names if name != "*")
         yield shlex.join(["denizen", "channels", "add", kind, *([f"allow={people}"] if people else [])])
         if secrets := [key for key in values if _SECRET.search(key)]:
-            yield f"#   its secrets are in {settings.file}: {', '.join(secrets)}"
+            yield _comment(f"  its secrets are in {settings.file}: {', '.join(secrets)}")
     if settings.channels:
         yield "# whoever was paired there gets a new code here: denizen pair approve CODE"
 
@@ -94,12 +94,17 @@ def _jobs(settings: ForeignSettings) -> Iterator[str]:
         except (ValueError, OverflowError, OSError):  # a time that no calendar has
             schedule = None
         if schedule is None or not text:
-            yield f"# job {name}: it has no prompt, or a schedule that Denizen doesn't know"
+            yield _comment(f"job {name}: it has no prompt, or a schedule that Denizen doesn't know")
             continue
         options = {"--name": name, "--to": _chat(job, payload), "--zone": given.get("tz")}
-        words = [*schedule, text, *(word for option, value in options.items() if value for word in (option, value))]
-        disabled = "# (disabled there) " if job.get("enabled") is False else ""
-        yield disabled + shlex.join(["denizen", "cron", "add", *map(str, words)])
+        words = [word for option, value in options.items() if value for word in (option, value)]
+        command = shlex.join(["denizen", "cron", "add", *map(str, (*words, "--", *schedule, text))])
+        yield _comment(f"(disabled there) {command}") if job.get("enabled") is False else command
+
+
+def _comment(text: str) -> str:
+    """A comment for a shell, each line of it: whoever pastes what is printed runs none of its words."""
+    return "\n".join(f"# {line}" for line in text.splitlines())
 
 
 def _schedule(given: dict[str, Any]) -> tuple[str, str] | None:
