@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psycopg
 import pytest
 
 from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, EndEntry, UserEntry
@@ -176,6 +178,41 @@ async def test_file_that_is_missing_or_damaged_is_made_anew(tmp_path: Path) -> N
     (tmp_path / "search.db").write_bytes(b"nonsense" * 1000)
     assert len(index.find("roof", 5)) == 1
     assert len(searched.index().find("roof", 5)) == 1
+
+
+async def test_session_that_is_removed_while_it_is_read_leaves_no_words(
+    shared_tables: Callable[[], SharedTables], postgres_url: str
+) -> None:
+    tables = shared_tables()
+    await Searched(PostgresStore(tables, clock=FakeClock()), lambda: SearchTable(tables), FakeClock()).write(
+        "shop", said("roof")
+    )
+    with (
+        ThreadPoolExecutor() as threads,
+        psycopg.connect(postgres_url) as removing,
+        psycopg.connect(postgres_url, autocommit=True) as watching,
+    ):
+        removing.execute("LOCK TABLE said IN SHARE MODE")  # the reader has read the session, and can't write yet
+        reading = threads.submit(SearchTable(tables).find, "roof", 5)
+        while not watching.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():
+            pass
+        removing.execute("DELETE FROM sessions")
+        removing.commit()
+        assert reading.result() == []
+        assert watching.execute("SELECT count(*) FROM said").fetchone() == (0,)
+
+
+async def test_removed_session_leaves_no_words_in_the_file(tmp_path: Path) -> None:
+    root, clock = tmp_path / "sessions", FakeClock()
+    searched = Searched(JsonlStore(root, clock=clock), lambda: SearchFile(root, tmp_path / "search.db"), clock)
+    await searched.write("shop", said("the bassoon is hidden"))
+    await searched.write("other", said("cellar"))
+    gateways = SearchFile(root, tmp_path / "search.db")
+    assert len(gateways.find("bassoon", 5)) == 1
+    await searched.store.remove("shop")
+    SearchFile(root, tmp_path / "search.db").forget_removed()
+    assert not [path for path in tmp_path.glob("search.db*") if b"bassoon" in path.read_bytes()]
+    assert (len(gateways.find("bassoon", 5)), len(gateways.find("cellar", 5))) == (0, 1)
 
 
 async def test_transcript_that_was_replaced_is_read_anew(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,10 @@ class SearchFile:
         return [UsageRow(*row) for row in self._look(_USAGE.format(by=_COLUMNS[by]), utc_offset, since)]
 
     def forget_removed(self) -> None:
-        """Forget sessions that were removed, without waiting for the next look."""
+        """Forget sessions that were removed, without waiting for the next look, and leave none of their words."""
         if self._database.path.exists():
-            self._look("SELECT 1")
+            self._look("INSERT INTO terms (terms) VALUES ('optimize')")  # a deleted term stays until then
+            self._look("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _look(self, statement: str, *values: object) -> list[Any]:
         def look() -> list[Any]:
@@ -129,8 +131,9 @@ class SearchFile:
                 with os.scandir(folder) as files:
                     for file in files:
                         if file.name.endswith(".jsonl"):
-                            stat = file.stat()
-                            yield f"{folder.name}/{file.name}", (stat.st_ino, stat.st_size)
+                            with suppress(FileNotFoundError):  # removed meanwhile
+                                stat = file.stat()
+                                yield f"{folder.name}/{file.name}", (stat.st_ino, stat.st_size)
 
     def _take_in(self, db: sqlite3.Connection, path: str) -> None:
         """Take in the lines of a transcript that follow those that were read; all if it was replaced."""

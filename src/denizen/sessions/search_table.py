@@ -22,21 +22,24 @@ SELECT id, coalesce(seq, 0), coalesce(began, 0), coalesce(last, 0)
 FROM sessions LEFT JOIN searched ON session = id WHERE entries > coalesce(seq, 0)
 """
 _LINES = "SELECT seq, line FROM entries WHERE session = %(session)s AND seq > %(after)s ORDER BY seq"
-# Others may take in the same entries at the same time.
+# Others may take in the same entries, or remove the session, at the same time.
 _TAKE_IN = """
-WITH found AS (
-    INSERT INTO said SELECT %(session)s, entry, role, at, text, array_to_tsvector(string_to_array(terms, ' '))
-    FROM unnest(%(entries)s::text[], %(roles)s::text[], %(times)s::float8[], %(texts)s::text[], %(terms)s::text[])
-        AS new (entry, role, at, text, terms)
+WITH kept AS (
+    SELECT id FROM sessions WHERE id = %(session)s FOR KEY SHARE
+), found AS (
+    INSERT INTO said SELECT kept.id, entry, role, at, text, array_to_tsvector(string_to_array(terms, ' '))
+    FROM kept, unnest(
+        %(entries)s::text[], %(roles)s::text[], %(times)s::float8[], %(texts)s::text[], %(terms)s::text[]
+    ) AS new (entry, role, at, text, terms)
     ON CONFLICT DO NOTHING
 ), counted AS (
-    INSERT INTO spent SELECT %(session)s, * FROM json_to_recordset(%(spent)s) AS new (
+    INSERT INTO spent SELECT kept.id, new.* FROM kept, json_to_recordset(%(spent)s) AS new (
         entry text, at float8, model text, calls bigint, retries bigint, errors bigint, input bigint, output bigint,
         cache_read bigint, cache_write bigint, cost_usd float8, seconds float8
     )
     ON CONFLICT DO NOTHING
 )
-INSERT INTO searched VALUES (%(session)s, %(seq)s, %(began)s, %(last)s)
+INSERT INTO searched SELECT id, %(seq)s, %(began)s, %(last)s FROM kept
 ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, began = excluded.began, last = excluded.last
 WHERE searched.seq < excluded.seq
 """
