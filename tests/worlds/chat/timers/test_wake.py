@@ -3,6 +3,7 @@
 import os
 import shutil
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.worlds.chat.conftest import Scene, Serve, SimulatedClock, said
 
 from denizen.engine.session_state import state_of
 from denizen.ports import Traits
+from denizen.worlds.chat.ledger.personal_data import personal_data
 from denizen.worlds.chat.timers.cron import JobRequest, JobStatus, NewJob
 
 NOON = datetime(2026, 3, 27, 12, tzinfo=UTC)
@@ -58,6 +60,18 @@ async def test_model_is_called_only_if_the_script_prints_something(serve: Serve,
         assert await scene.sent() == ["eve says hello"] == [status.last]
     assert len(scene.model.requests) == 1
     assert "Summarise it." in said(scene.model)
+
+
+async def test_what_a_script_printed_for_a_person_is_theirs(serve: Serve, workspace: Path) -> None:
+    clock = SimulatedClock(NOON)
+    async with serve("hello", "done", clock=clock, workspace=workspace) as scene:
+        await scene.say("hi")
+        await scene.settled()
+        job = await schedule(scene, "echo 'from: eve'")
+        await clock.advance(HOUR, scene)
+        found = await scene.gateway.database.read(partial(personal_data, senders=[("http", "ann")]))
+        kept = {each.key for each in await scene.gateway.agent.record.store.list()}
+    assert f"agent:main:channel:cron:account:default:peer:direct:{job}.wake" in found.sessions & kept
 
 
 async def test_output_of_a_script_is_others_text_in_the_turn_that_it_wakes(serve: Serve, workspace: Path) -> None:

@@ -55,7 +55,7 @@ def personal_data(db: LedgerConnection, senders: Iterable[tuple[str, str]]) -> P
             sessions.add(session_key)
     jobs = [msgspec.json.decode(job, type=dict[str, object]) for job, _ in ledger.jobs(db)]
     theirs = {str(job["id"]) for job in jobs if (job["channel"], job["chat"]) in chats}
-    sessions.update(str(SessionKey(job, channel="cron")) for job in theirs)
+    sessions.update(str(SessionKey(name, channel="cron")) for job in theirs for name in (job, f"{job}.wake"))
     return PersonalData(rows, chats, sessions, media, theirs, groups, is_open)
 
 
