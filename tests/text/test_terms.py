@@ -1,5 +1,7 @@
 """Under which words a text is found."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +40,18 @@ def test_of_unspaced_scripts_a_query_wants_pairs_of_letters() -> None:
 
 def test_a_query_as_long_as_a_task_has_an_end() -> None:
     assert len(query_terms(" ".join(f"word{number}" for number in range(100_000)))) == MAX_TERMS
+
+
+@pytest.mark.parametrize("letters", ["茶", "aB"])
+def test_long_runs_of_letters_are_not_kept_in_memory(letters: str) -> None:
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            index_terms(f"{letters[number % len(letters)]}{letters * (5_000 + number)}")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000
 
 
 @given(st.text())

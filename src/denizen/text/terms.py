@@ -13,6 +13,9 @@ MAX_TERMS = 64
 _MAX_CHARS = 20_000
 """Characters of a query that are looked at: it may be a whole task with what was piped in."""
 
+_MAX_CACHED_CHARS = 40
+"""Characters of a word whose terms are kept: longer ones don't return."""
+
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 )
@@ -74,10 +77,14 @@ def _pieces() -> re.Pattern[str]:
     return re.compile(rf"([{_UNSPACED}]+)|([^\W{_UNSPACED}]+)")
 
 
-@functools.lru_cache(8192)  # most words of a text were in the texts before
 def _forms(unspaced: str, word: str, *, single: bool) -> Sequence[str]:
     if unspaced:
         letters = unspaced if single or len(unspaced) == 1 else ()
         return [*letters, *map("".join, pairwise(unspaced))]
+    return _forms_of_word(word) if len(word) <= _MAX_CACHED_CHARS else _forms_of_word.__wrapped__(word)
+
+
+@functools.lru_cache(8192)  # most words of a text were in the texts before
+def _forms_of_word(word: str) -> Sequence[str]:
     whole, parts = word.strip("_").casefold(), [part.casefold() for part in _JOINT.split(word) if part]
     return [whole, *parts] if len(parts) > 1 else parts
