@@ -7,18 +7,7 @@ from itertools import chain, repeat
 
 import msgspec
 
-from denizen.context.rendering import (
-    BEGINNING_LOST,
-    REFUSED,
-    TRUNCATE_OVER_CHARS,
-    fair_share,
-    missing_result,
-    result_lengths,
-    shortened,
-    stamped,
-    with_text,
-    without_media,
-)
+from denizen.context import rendering
 from denizen.entries import (
     CONTENT_REFUSED,
     AnyEntry,
@@ -86,15 +75,17 @@ class Transcript:
                 self._left_out[item.id] = self._ids[-1]
             case UserEntry(message=message):
                 self._flush()
-                self._add(stamped(message), item.id)
+                self._add(rendering.stamped(message), item.id)
             case AssistantEntry(message=message):
                 self._flush()
                 if not message.content:
                     return
                 if not self._messages:
-                    self._add(UserMessage([Text(BEGINNING_LOST)]), item.id)
+                    self._add(UserMessage([Text(rendering.BEGINNING_LOST)]), item.id)
                 intent = self._actions.read(message, self._tools)
-                self._add(message if intent.kept_text is None else with_text(message, intent.kept_text), item.id)
+                self._add(
+                    message if intent.kept_text is None else rendering.with_text(message, intent.kept_text), item.id
+                )
                 self._calls = {call.id: call for call in intent.calls}
                 self._problems = intent.problems
                 if message.usage.output:
@@ -153,7 +144,7 @@ class Transcript:
         """Append the results of the last answer in the order of its calls, then system messages."""
         if not (self._calls or self._held):
             return
-        results = [self._results.get(call.id) or missing_result(call) for call in self._calls.values()]
+        results = [self._results.get(call.id) or rendering.missing_result(call) for call in self._calls.values()]
         self._calls = {}
         if results:
             problems = [UserMessage([Text("\n".join(self._problems))])] if self._problems else []
@@ -191,9 +182,9 @@ class Transcript:
         return CompactionEntry(first=first, last=last, summary=summary, old_count=count, new_count=count - cut + 1)
 
     def _truncated(self, view: View) -> CompactionEntry | None:
-        lengths = [*chain.from_iterable(map(result_lengths, self._messages, self._bound))]
-        limit = min(TRUNCATE_OVER_CHARS, fair_share(lengths, int(view.room / 2 * BYTES_PER_TOKEN)))
-        short = map(shortened, self._messages, self._bound, repeat(limit))
+        lengths = [*chain.from_iterable(map(rendering.result_lengths, self._messages, self._bound))]
+        limit = min(rendering.TRUNCATE_OVER_CHARS, rendering.fair_share(lengths, int(view.room / 2 * BYTES_PER_TOKEN)))
+        short = map(rendering.shortened, self._messages, self._bound, repeat(limit))
         if all(map(operator.is_, self._messages, short)):
             return None
         count = len(self._messages)
@@ -207,11 +198,11 @@ class Transcript:
         answered = (at for at, each in enumerate(self._messages, 1) if isinstance(each, AssistantMessage))
         begin = max(answered, default=0)
         earlier, refused = self._messages[:begin], self._messages[begin:]
-        texts = [without_media(each) for each in refused]
+        texts = [rendering.without_media(each) for each in refused]
         if texts == refused:
-            if any(REFUSED in each.content for each in refused):
-                earlier = [without_media(each) for each in earlier]
-            texts = [msgspec.structs.replace(each, content=[REFUSED]) for each in refused]
+            if any(rendering.REFUSED in each.content for each in refused):
+                earlier = [rendering.without_media(each) for each in earlier]
+            texts = [msgspec.structs.replace(each, content=[rendering.REFUSED]) for each in refused]
         self._messages = [*earlier, *texts]
         self._counted, self._uncounted, self._estimated, self._weighed = None, 0, 0, 0
 
@@ -224,7 +215,7 @@ class Transcript:
             end += 1
         old, ids, bound = self._messages[:end], self._ids[:end], self._bound[:end]
         if entry.truncate_over:
-            old = [*map(shortened, old, bound, repeat(entry.truncate_over))]
+            old = [*map(rendering.shortened, old, bound, repeat(entry.truncate_over))]
         else:
             summary = Text(f"{SUMMARY_HEADING}\n{entry.summary or NO_SUMMARY}")
             old, ids, bound = [UserMessage([summary])], [entry.last], [False]

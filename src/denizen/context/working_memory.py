@@ -9,17 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from denizen.context.rendering import (
-    BEGINNING_LOST,
-    fair_share,
-    headed,
-    joined,
-    missing_result,
-    result_lengths,
-    shortened,
-    stamped,
-    with_text,
-)
+from denizen.context import rendering
 from denizen.entries import (
     AnyEntry,
     AssistantEntry,
@@ -85,7 +75,7 @@ class WorkingMemory:
         """Take in one more entry; lines of a world aren't shown."""
         match item:
             case UserEntry(message=message):
-                self._hear(stamped(message))
+                self._hear(rendering.stamped(message))
             case AssistantEntry(message=reply):
                 for piece in self._news:
                     if piece.stays != "call":
@@ -114,13 +104,15 @@ class WorkingMemory:
     def assemble(self, view: View) -> Sequence[Message]:
         """All of it, made for each call."""
         if self._opening is None:
-            self._opening = UserMessage(joined([self._question or (), *(piece.parts for piece in self._memory)]))
+            self._opening = UserMessage(
+                rendering.joined([self._question or (), *(piece.parts for piece in self._memory)])
+            )
         status = [f"[plan]\n{self._plan}" if self._plan else "", self._changed.line]
         changing = [*([Text(text)] for text in status if text), *(piece.parts for piece in self._news)]
         latest = self._last.messages(changing) if self._last else []
-        opening = self._opening if latest else UserMessage(joined([self._opening.content, *changing]))
+        opening = self._opening if latest else UserMessage(rendering.joined([self._opening.content, *changing]))
         if latest and not (self._answered or opening.content):
-            opening = UserMessage([Text(BEGINNING_LOST)])
+            opening = UserMessage([Text(rendering.BEGINNING_LOST)])
         return [*self._answered, *([opening] if opening.content else []), *latest]
 
     @property
@@ -140,7 +132,7 @@ class WorkingMemory:
             return None
         lengths = self._last.lengths
         others = self.tokens(view) - view.prompt - int(sum(lengths) / BYTES_PER_TOKEN)
-        limit = fair_share(lengths, max(int((view.room - others) * BYTES_PER_TOKEN), 0))
+        limit = rendering.fair_share(lengths, max(int((view.room - others) * BYTES_PER_TOKEN), 0))
         if max(lengths, default=0) <= limit:
             return None
         count = len(self.assemble(view))
@@ -149,7 +141,7 @@ class WorkingMemory:
     def _hear(self, message: UserMessage) -> None:
         """Begin a question, if the last one was answered; otherwise the user adds to it."""
         if self._question is not None and not (self._last and self._last.answers):
-            self._news.append(_Piece(headed("[the user, meanwhile]", message.content), "question"))
+            self._news.append(_Piece(rendering.headed("[the user, meanwhile]", message.content), "question"))
             return
         self._close()
         self._question = message.content
@@ -190,7 +182,7 @@ class WorkingMemory:
             meanwhile = [piece.parts for piece in (*self._memory, *self._news) if piece.stays == "question"]
             texts = [(self._begun + self._last.answer).strip() if self._last else "", why]
             answer = "\n\n".join(filter(None, texts)) or "[no words]"
-            exchange = [UserMessage(joined([self._question, *meanwhile])), AssistantMessage([Text(answer)])]
+            exchange = [UserMessage(rendering.joined([self._question, *meanwhile])), AssistantMessage([Text(answer)])]
             self._answered += exchange
             self._answered_tokens += sum(map(estimate_message, exchange))
         self._news = [piece for piece in self._news if piece.stays == "call"]
@@ -210,7 +202,7 @@ class ReplyOutputs:
         self._tools = tools
         self._intent = actions.read(reply, tools)
         kept = self._intent.kept_text
-        self._reply = reply if kept is None else with_text(reply, kept)
+        self._reply = reply if kept is None else rendering.with_text(reply, kept)
         self._native = {call.id for call in reply.tool_calls}
         self._calls = {call.id: call for call in self._intent.calls}
         self._results: dict[str, ToolResult] = {}
@@ -242,11 +234,13 @@ class ReplyOutputs:
     @property
     def lengths(self) -> list[int]:
         """Characters of each result."""
-        return [*chain.from_iterable(result_lengths(result, reported=False) for result in self._results.values())]
+        return [
+            *chain.from_iterable(rendering.result_lengths(result, reported=False) for result in self._results.values())
+        ]
 
     def shorten(self, limit: int) -> None:
         """Leave `limit` characters of each result."""
-        self._results = {id_: shortened(result, False, limit) for id_, result in self._results.items()}
+        self._results = {id_: rendering.shortened(result, False, limit) for id_, result in self._results.items()}
 
     def output(self, number: int) -> ToolResult | None:
         """The result of that number, below its command; None if there is none."""
@@ -257,12 +251,12 @@ class ReplyOutputs:
     def messages(self, news: Sequence[Sequence[UserPart]]) -> list[Message]:
         """The reply, its outputs, its problems, and the news; empty if nothing follows it."""
         outputs = [
-            self._headed(f"[{number}]", self._results.get(call.id) or missing_result(call))
+            self._headed(f"[{number}]", self._results.get(call.id) or rendering.missing_result(call))
             for number, call in enumerate(self._intent.calls, 1)
         ]
         native = [result for result in outputs if result.call_id in self._native]
         texts = [result.content for result in outputs if result.call_id not in self._native]
-        reported = joined([*texts, *([Text(problem)] for problem in self._intent.problems), *news])
+        reported = rendering.joined([*texts, *([Text(problem)] for problem in self._intent.problems), *news])
         if not self._reply.content or not (native or reported):
             return []
         return [self._reply, *native, *([UserMessage(reported)] if reported else [])]
@@ -271,7 +265,7 @@ class ReplyOutputs:
         command = " ".join(self._actions.show(self._calls[result.call_id], self._tools).split())
         shown = command if len(command) <= MAX_COMMAND_CHARS else f"{command[:MAX_COMMAND_CHARS]}…"
         failed = " (failed)" if result.is_error else ""
-        return msgspec.structs.replace(result, content=headed(f"{mark} $ {shown}{failed}", result.content))
+        return msgspec.structs.replace(result, content=rendering.headed(f"{mark} $ {shown}{failed}", result.content))
 
 
 class ChangedFiles:

@@ -12,19 +12,9 @@ from typing import Final, Literal
 import msgspec
 
 from denizen.errors import ToolRefused
+from denizen.worlds.moo import token_pages
 from denizen.worlds.moo.listener import STALLED_AFTER_SLOW_CYCLES
 from denizen.worlds.moo.server_text import ServerLine
-from denizen.worlds.moo.token_pages import (
-    Chain,
-    Kind,
-    TokenPage,
-    done_text,
-    is_proven,
-    read_command,
-    read_page,
-    sender_of,
-    write_page,
-)
 
 RESEND_AFTER_S: Final = 30.0
 """Seconds until a page that didn't arrive is sent again."""
@@ -61,7 +51,7 @@ class TokenState(msgspec.Struct, frozen=True, omit_defaults=True):
 class ChainState(msgspec.Struct, frozen=True):
     """A chain, and what is known of its token."""
 
-    chain: Chain
+    chain: token_pages.Chain
     token: TokenState = TokenState()
 
 
@@ -102,11 +92,11 @@ def process_server_text(state: ChainState, line: ServerLine, origin: LineOrigin)
         return state, NOTHING
     if origin.command:
         return process_unsent(state, origin.command) if OFFLINE.fullmatch(line.text) else state, NOTHING
-    page = read_page(line.text)
+    page = token_pages.read_page(line.text)
     if page is None:
         return _other_line(state, line, origin.at)
-    sender = sender_of(page, state.chain)
-    if not is_proven(page, line, state.chain):
+    sender = token_pages.sender_of(page, state.chain)
+    if not token_pages.is_proven(page, line, state.chain):
         who = line.talker or "Somebody"
         return state, ChainActions(hides=True, forged=f"{who} wrote as if {sender} had paged: {line.text}")
     if not state.chain.is_worker:
@@ -129,8 +119,8 @@ def process_command(state: ChainState, command: str) -> tuple[ChainState, str]:
 
     Raises ToolRefused for a page that would pass the token: the chain does that by itself.
     """
-    chain, paged = state.chain, read_command(command)
-    page = read_page(paged[1]) if paged and chain.members else None
+    chain, paged = state.chain, token_pages.read_command(command)
+    page = token_pages.read_page(paged[1]) if paged and chain.members else None
     if paged is None or page is None:
         return state, command
     to, words = paged
@@ -138,14 +128,14 @@ def process_command(state: ChainState, command: str) -> tuple[ChainState, str]:
         raise ToolRefused(
             "the chain passes the token: page only the foreman, that your own part is done, in a separate command"
         )
-    return _reported(state), _page(state, chain.foreman, "done", done_text(words, chain))
+    return _reported(state), _page(state, chain.foreman, "done", token_pages.done_text(words, chain))
 
 
 def process_unsent(state: ChainState, command: str) -> ChainState:
     """A command wasn't answered, or its receiver isn't there: a page about the token is to be sent again."""
-    chain, paged = state.chain, read_command(command)
+    chain, paged = state.chain, token_pages.read_command(command)
     other = chain.foreman if chain.is_worker else state.token.holder
-    is_theirs = paged and paged[0].lower() == other.lower() and read_page(paged[1])
+    is_theirs = paged and paged[0].lower() == other.lower() and token_pages.read_page(paged[1])
     return _with(state, is_away=True) if is_theirs else state
 
 
@@ -183,7 +173,7 @@ def done_refusal(state: ChainState) -> str:
     return CRITICAL.format(foreman=chain.foreman, me=chain.me) if chain.is_worker and state.token.holds else ""
 
 
-def _worker_hears(state: ChainState, page: TokenPage) -> Step:
+def _worker_hears(state: ChainState, page: token_pages.TokenPage) -> Step:
     chain, token = state.chain, state.token
     if page.kind == "go" and page.name != chain.me:
         return state, NOTHING
@@ -205,7 +195,7 @@ def _reported(state: ChainState) -> ChainState:
     return _with(state, holds=False, has_reported=True) if state.token.holds else state
 
 
-def _foreman_hears(state: ChainState, page: TokenPage, sender: str, at: float) -> Step:
+def _foreman_hears(state: ChainState, page: token_pages.TokenPage, sender: str, at: float) -> Step:
     members, token = state.chain.members, state.token
     if page.kind == "reconnected" and sender in members and token.holder not in members:
         return _dispatch(state, sender, "go", at)
@@ -254,8 +244,8 @@ def _mail(mail: re.Match[str], line: ServerLine, origin: LineOrigin) -> ChainAct
     return ChainActions(hides=True, remembers=f"Mail from {mail['sender']}: {mail['body']}" if mail["sender"] else "")
 
 
-def _page(state: ChainState, to: str, kind: Kind, text: str = "") -> str:
-    return write_page(state.chain, to, kind, state.token.number, text)
+def _page(state: ChainState, to: str, kind: token_pages.Kind, text: str = "") -> str:
+    return token_pages.write_page(state.chain, to, kind, state.token.number, text)
 
 
 def _with(state: ChainState, **changes: object) -> ChainState:

@@ -21,14 +21,7 @@ from denizen.tools.files.walk import SkippedEntries
 from denizen.tools.files.workspace import Workspace
 from denizen.tools.function import result, tool
 from denizen.tools.programs.jq import filtered
-from denizen.worlds.code.tools.symbols.lookup import (
-    CodeFile,
-    SymbolInFile,
-    find_symbols,
-    load_code,
-    numbered_lines,
-    types_below,
-)
+from denizen.worlds.code.tools.symbols import lookup
 from denizen.worlds.code.tools.symbols.skeleton import facts, line_range, short, skeleton, skeletons, types_only
 from denizen.worlds.code.tools.symbols.target import Target, find_target, matching, no_such_symbol
 
@@ -106,19 +99,19 @@ class _View:
         if self.lines:
             return self._lines(target, self.lines)
         if not target.is_folder:
-            code = load_code(self.workspace, target.address)
+            code = lookup.load_code(self.workspace, target.address)
             if not target.symbol:
                 return self._file(code, target)
-            found = [SymbolInFile(code, symbol) for symbol in matching(code.symbols, target.symbol)]
+            found = [lookup.SymbolInFile(code, symbol) for symbol in matching(code.symbols, target.symbol)]
             if not found:
                 why = f" ({code.note})" if code.note else ""
                 raise no_such_symbol(f"{code.path}{why}", code.symbols, target.symbol)
             return self._symbols(found)
         if target.symbol:
-            return self._symbols(find_symbols(self.workspace, self.home, target, self.stop, self.show))
+            return self._symbols(lookup.find_symbols(self.workspace, self.home, target, self.stop, self.show))
         if not self.types_only:
             return self._folder(target)
-        files = types_below(self.workspace, self.home, target, self.stop, self.show)
+        files = lookup.types_below(self.workspace, self.home, target, self.stop, self.show)
         rows, left = skeletons(files, self.depth)
         text = "\n".join(rows) or f"[no types in {target.path}]"
         if left:
@@ -147,7 +140,7 @@ class _View:
         answer = result(text + more + skipped.notes(nothing_found=not rows), **data)
         return answer, {**data, "entries": tree_facts(tree, self.depth or levels)}
 
-    def _file(self, code: CodeFile, target: Target) -> Answer:
+    def _file(self, code: lookup.CodeFile, target: Target) -> Answer:
         """The skeleton of a file; the beginning of one whose structure isn't known."""
         symbols = types_only(code.symbols) if self.types_only else code.symbols
         problems = code.outline.problems if code.outline else ()
@@ -167,7 +160,7 @@ class _View:
         elif not rows and code.symbols:
             rows = ["[it defines no types]"]
         elif not rows:
-            first, more = numbered_lines(
+            first, more = lookup.numbered_lines(
                 self.workspace, target.address, (1, BEGINNING_LINES), MAX_CHARS // 4, self.stop
             )
             next_lines = f"[more: view {code.path} lines={len(first) + 1}-{len(first) + 100}]"
@@ -179,7 +172,7 @@ class _View:
 
     def _lines(self, target: Target, lines: tuple[int, int]) -> Answer:
         first, last = lines
-        rows, more = numbered_lines(self.workspace, target.address, (first, last), MAX_CHARS, self.stop)
+        rows, more = lookup.numbered_lines(self.workspace, target.address, (first, last), MAX_CHARS, self.stop)
         if not rows:
             raise ToolRefused(f"{target.path} has no line {first}")
         end = first + len(rows) - 1
@@ -187,7 +180,7 @@ class _View:
         data = {"path": target.path, "kind": "lines", "first": first, "last": end}
         return result("\n".join([*rows, *note]), **data), {**data, "text": [row.partition("\t")[2] for row in rows]}
 
-    def _symbols(self, found: list[SymbolInFile]) -> Answer:
+    def _symbols(self, found: list[lookup.SymbolInFile]) -> Answer:
         """The source of a symbol; of several with the same name, their paths if that is too much."""
         data = [{"file": each.code.path, **facts(each.symbol)} for each in found]
         lines = sum(each.symbol.last - each.symbol.first + 1 for each in found)

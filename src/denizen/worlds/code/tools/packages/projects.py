@@ -13,24 +13,17 @@ from denizen.errors import ToolRefused
 from denizen.tools.files.changes import load
 from denizen.tools.files.walk import SkippedEntries, walk
 from denizen.tools.files.workspace import Workspace
-from denizen.worlds.code.tools.packages import locks
+from denizen.worlds.code.tools.packages import locks, manifests
 from denizen.worlds.code.tools.packages.graph import Ecosystem, LockFile, Manifest, Project
-from denizen.worlds.code.tools.packages.manifests import (
-    read_cargo,
-    read_go_mod,
-    read_package_json,
-    read_pipfile,
-    read_pyproject,
-)
 
 MAX_MANIFESTS = 20  # manifests that are read
 
 _MANIFESTS: Final[Mapping[str, tuple[Ecosystem, Callable[[str], Manifest]]]] = {
-    "pyproject.toml": ("PyPI", read_pyproject),
-    "Pipfile": ("PyPI", read_pipfile),
-    "package.json": ("npm", read_package_json),
-    "Cargo.toml": ("crates.io", read_cargo),
-    "go.mod": ("Go", read_go_mod),
+    "pyproject.toml": ("PyPI", manifests.read_pyproject),
+    "Pipfile": ("PyPI", manifests.read_pipfile),
+    "package.json": ("npm", manifests.read_package_json),
+    "Cargo.toml": ("crates.io", manifests.read_cargo),
+    "go.mod": ("Go", manifests.read_go_mod),
 }
 _LOCKS: Final[Mapping[Ecosystem, Mapping[str, Callable[[str], LockFile]]]] = {
     "PyPI": {
@@ -84,18 +77,18 @@ def find_projects(workspace: Workspace, path: str, stop: threading.Event) -> Fou
             is_test_data = "data" in names and not {"test", "tests"}.isdisjoint(names[: names.index("data")])
             if entry.is_file and _is_manifest(names[-1]) and _FOREIGN_FOLDERS.isdisjoint(names) and not is_test_data:
                 found.append("/".join([*([] if top == "." else [top]), *names]))
-    manifests = sorted(found, key=lambda each: (each.count("/"), each))
-    if not manifests:
+    ordered = sorted(found, key=lambda each: (each.count("/"), each))
+    if not ordered:
         raise ToolRefused(
             f"{path} has no manifest: no pyproject.toml, requirements.txt, package.json, Cargo.toml or go.mod"
         )
-    nearest = [each for each in manifests if each.count("/") == manifests[0].count("/")][:MAX_MANIFESTS]
+    nearest = [each for each in ordered if each.count("/") == ordered[0].count("/")][:MAX_MANIFESTS]
     folders: dict[str, list[str]] = {}
     for each in nearest:
         folders.setdefault(str(PurePosixPath(each).parent), []).append(each)
     reader = _ProjectReader(workspace)
     reader.found.projects += [project for group in folders.values() for project in reader.projects(group)]
-    reader.found.others = manifests[len(nearest) :]
+    reader.found.others = ordered[len(nearest) :]
     return reader.found
 
 
