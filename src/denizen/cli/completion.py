@@ -60,7 +60,7 @@ class PromptCompleter(Completer):
         if mention := _MENTION.search(text):
             if not (self._paths and mention[1]):  # with each new @ they are read again
                 self._paths = await asyncio.to_thread(self._read_paths)
-            found = best_matches(mention[1], self._paths)
+            found = await asyncio.to_thread(best_matches, mention[1], self._paths)
             for path in found:
                 yield Completion(f'"{path}"' if " " in path else path, -len(mention[0]) + 1)
         elif text.startswith("/") and not blank:
@@ -86,11 +86,11 @@ class PromptCompleter(Completer):
 def best_matches(typed: str, paths: Iterable[str]) -> list[str]:
     """The paths that have these characters in this order, best first: together in the name, in the path, anywhere."""
     wanted = typed.lower()
-    scattered = re.compile(".*?".join(map(re.escape, wanted)))
+    scattered = re.compile("".join(f"[^{sign}]*{sign}" for sign in map(re.escape, wanted)))  # `.*` would try all ways
 
     def rank(path: str) -> tuple[int, int, int]:
         name = path.rstrip("/").rpartition("/")[2]
         kind = next((kind for kind, text in enumerate((name, path)) if wanted in text.lower()), 2)
         return kind, 0 if name.lower().startswith(wanted) else 1, len(path)
 
-    return sorted((path for path in paths if scattered.search(path.lower())), key=rank)[:MAX_SHOWN]
+    return sorted((path for path in paths if scattered.match(path.lower())), key=rank)[:MAX_SHOWN]
