@@ -14,9 +14,9 @@ from denizen.messages import AssistantMessage, Text, UserMessage
 from denizen.ports import SessionStore
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
-from denizen.sessions.facts import SearchIndex
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.search_file import SearchFile
+from denizen.sessions.search_index import SearchIndex
 from denizen.sessions.search_table import SearchTable
 from denizen.sessions.tables import SharedTables
 

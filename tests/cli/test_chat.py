@@ -84,7 +84,7 @@ def test_commands_are_listed_with_what_they_do_and_tab_completes_them(chat: Chat
     assert screen.end() == 0
 
 
-def test_the_agent_sees_what_a_persons_own_command_gave_unless_it_has_two_marks(chat: Chat, model: Model) -> None:
+def test_the_agent_sees_the_output_of_a_users_command_unless_it_begins_with_two_marks(chat: Chat, model: Model) -> None:
     model.plays("Seen.")
     screen = chat()
     screen.enter("!!echo se''cret")

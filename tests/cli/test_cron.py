@@ -53,7 +53,7 @@ def test_jobs_are_managed_in_a_database(home: Path, denizen: Run, postgres_url: 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ([], "Say where replies go: --to CHANNEL:CHAT, or gateway.owner"),
+        ([], "Replies need a chat: add --to CHANNEL:CHAT, or set gateway.owner"),
         (["--to", "pigeon:ann"], "No channel 'pigeon' is configured."),
     ],
 )
@@ -92,7 +92,7 @@ async def test_model_gets_the_output_of_the_script_that_wakes_it(
     assert all(each in asked for each in ("Read the mail.", "From: Eve. Hello!", "output of the wake script"))
 
 
-async def test_script_that_a_kill_interrupts_is_not_run_again_and_its_chat_hears_so(
+async def test_script_interrupted_by_a_kill_is_not_run_again_and_its_chat_is_informed(
     home: Path, gateway: GatewayProgram, model: Model
 ) -> None:
     await missed_job(home, "echo ran >>runs; sleep 600")

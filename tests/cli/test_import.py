@@ -228,7 +228,7 @@ def test_whoever_pastes_what_is_printed_runs_no_words_of_theirs(denizen: Run, op
 
 def test_folder_without_anything_to_import_is_refused(denizen: Run, tmp_path: Path) -> None:
     ran = denizen("import", "hermes", str(tmp_path / "user"))
-    assert (ran.status, "holds nothing to import" in ran.err) == (2, True)
+    assert (ran.status, "contains nothing to import" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize("name", NAMES)

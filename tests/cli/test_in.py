@@ -69,7 +69,7 @@ async def test_character_that_is_killed_meanwhile_is_reported_and_not_instructed
     await gateway.start()
     await gateway.post("ann", ASKED, id="1")
     [reply] = await gateway.replies("ann", 1)
-    assert reply["content"].startswith("mason ended before it answered.")
+    assert reply["content"].startswith("mason stopped before it answered.")
     await mason.end()
     model.server.otherwise = lambda _: "Resting."
     await mason.start()
@@ -103,7 +103,7 @@ async def test_gateway_that_is_killed_meanwhile_brings_one_answer(
         await mason.start()
     await gateway.start()
     [reply] = await gateway.replies("ann", 1)
-    expected = "mason: It had this instruction, and was stopped before" if both else "mason: Laying bricks."
+    expected = "mason: It was stopped after it got this instruction" if both else "mason: Laying bricks."
     assert reply["content"].startswith(expected)
     assert (await gateway.request("GET", "/api/status"))[1]["inbox"] == {"done": 1}
     assert instructions(model) == 1

@@ -63,7 +63,7 @@ async def test_sender_is_paired_in_a_database(home: Path, denizen: Run, postgres
 
 
 @pytest.mark.parametrize("place", ["file", "server"])
-async def test_everything_of_a_sender_is_forgotten(
+async def test_all_data_of_a_sender_is_deleted(
     home: Path, model: Model, gateway: GatewayProgram, denizen: Run, request: pytest.FixtureRequest, *, place: str
 ) -> None:
     if place == "server":

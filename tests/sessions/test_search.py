@@ -15,10 +15,10 @@ from denizen.entries import AnyEntry, AssistantEntry, CompactionEntry, EndEntry,
 from denizen.messages import AssistantMessage, Text, Usage, UserMessage
 from denizen.ports import Session, SessionStore
 from denizen.sessions import JsonlStore
-from denizen.sessions.facts import FoundSession, SearchIndex
 from denizen.sessions.key import session_key
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.search_file import SearchFile
+from denizen.sessions.search_index import FoundSession, SearchIndex
 from denizen.sessions.search_table import SearchTable
 from denizen.sessions.tables import SharedTables
 from denizen.testing import FakeClock
@@ -158,7 +158,7 @@ async def test_usage_is_summed_by_day_and_model(searched: Searched) -> None:
     assert [each.name for each in index.usage(0.0, 0.0, "session")] == [session_key("shop"), session_key("roof")]
 
 
-async def test_what_a_fork_copied_is_counted_once(searched: Searched) -> None:
+async def test_usage_copied_by_a_fork_is_counted_once(searched: Searched) -> None:
     await searched.write("shop", said("hi"), answered("a", cost_usd=1.0))
     await searched.clock.sleep(10.0)
     await searched.store.fork("shop", "shop-2")
@@ -167,7 +167,7 @@ async def test_what_a_fork_copied_is_counted_once(searched: Searched) -> None:
     assert [(each.name, each.cost_usd) for each in found] == [(session_key("shop"), 1.0), (session_key("shop-2"), 2.0)]
 
 
-async def test_file_that_is_missing_or_damaged_is_made_anew(tmp_path: Path) -> None:
+async def test_missing_or_damaged_file_is_rebuilt(tmp_path: Path) -> None:
     root, clock = tmp_path / "sessions", FakeClock()
     searched = Searched(JsonlStore(root, clock=clock), lambda: SearchFile(root, tmp_path / "search.db"), clock)
     assert await searched.names("roof") == []
@@ -210,12 +210,12 @@ async def test_removed_session_leaves_no_words_in_the_file(tmp_path: Path) -> No
     gateways = SearchFile(root, tmp_path / "search.db")
     assert len(gateways.find("bassoon", 5)) == 1
     await searched.store.remove("shop")
-    SearchFile(root, tmp_path / "search.db").forget_removed()
+    SearchFile(root, tmp_path / "search.db").purge_removed()
     assert not [path for path in tmp_path.glob("search.db*") if b"bassoon" in path.read_bytes()]
     assert (len(gateways.find("bassoon", 5)), len(gateways.find("cellar", 5))) == (0, 1)
 
 
-async def test_transcript_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+async def test_replaced_transcript_is_indexed_again(tmp_path: Path) -> None:
     root, clock = tmp_path / "sessions", FakeClock()
     store = JsonlStore(root, clock=clock)
     searched = Searched(store, lambda: SearchFile(root, tmp_path / "search.db"), clock)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from denizen.text.wrapping import broken
+from denizen.text.wrapping import wrap_line
 
 
 @pytest.mark.parametrize(
@@ -17,5 +17,5 @@ from denizen.text.wrapping import broken
         ("é" * 12, ["é" * 10, "éé"]),
     ],
 )
-def test_lines_break_between_words_where_there_are_some(text: str, rows: list[str]) -> None:
-    assert list(broken(text, 10)) == rows
+def test_lines_wrap_between_words_if_possible(text: str, rows: list[str]) -> None:
+    assert list(wrap_line(text, 10)) == rows

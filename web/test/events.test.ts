@@ -48,7 +48,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("after a cut it continues behind the last event, without a double", () => {
+test("after a disconnect it continues after the last event, without duplicates", () => {
   sockets[0]!.onopen?.();
   sockets[0]!.sends(5, 6);
   sockets[0]!.close();
@@ -59,7 +59,7 @@ test("after a cut it continues behind the last event, without a double", () => {
   expect(states).toEqual(["connecting", "open", "lost", "connecting"]);
 });
 
-test("events that are gone are reported, and later ones are heard", () => {
+test("a gap is reported, and later events still arrive", () => {
   sockets[0]!.says({ gap: { after: 3, next: 90 } });
   sockets[0]!.sends(90);
   expect(heard).toEqual(["gap", 90]);
@@ -78,7 +78,7 @@ test("it waits up to ten seconds after failures, and not at all if the network i
   expect(sockets).toHaveLength(10);
 });
 
-test("once stopped it stays away", () => {
+test("it does not reconnect after it was stopped", () => {
   stream.stop();
   vi.advanceTimersByTime(60_000);
   stream.retry();

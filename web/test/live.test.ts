@@ -24,7 +24,7 @@ test("pieces of an answer join, however it was cut", () => {
   );
 });
 
-test("thoughts and text are parts of their own", () => {
+test("thoughts and text are separate parts", () => {
   const live = run([thought("Hm"), thought("."), delta("Yes.")]);
   expect(live.parts).toEqual([
     { kind: "thinking", text: "Hm." },
@@ -32,7 +32,7 @@ test("thoughts and text are parts of their own", () => {
   ]);
 });
 
-test("text that is withdrawn goes", () => {
+test("withdrawn text disappears", () => {
   expect(run([delta("Let me see"), { type: "withdrawn", text: "Let me see" }]).parts).toEqual([]);
   expect(run([delta("Yes. $(ls)"), { type: "withdrawn", text: " $(ls)" }]).parts).toEqual([
     { kind: "text", text: "Yes." },

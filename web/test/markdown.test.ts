@@ -73,7 +73,7 @@ test("pictures from elsewhere are links, pictures in the text are shown", () => 
   expect(isPicture("data:image/svg+xml;base64,AAAA")).toBe(false);
 });
 
-test("whatever the text is, only allowed elements come of it, and no link runs anything", () => {
+test("any text becomes only allowed elements, and no link runs anything", () => {
   const nasty = [
     ...[
       "[a](javascript:x)",

@@ -69,7 +69,7 @@ test("what streams comes after the transcript", () => {
   expect(rowsOf(TURN, live).at(-1)).toMatchObject({ kind: "text", text: "Now", live: true });
 });
 
-test("rows have keys of their own", () => {
+test("row keys are unique", () => {
   const keys = rowsOf(TURN, IDLE).map(({ id }) => id);
   expect(new Set(keys).size).toBe(keys.length);
 });

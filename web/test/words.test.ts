@@ -44,7 +44,7 @@ test("a diff keeps every line", () => {
   );
 });
 
-test("code in colours is the same code", () => {
+test("highlighting keeps the code unchanged", () => {
   fc.assert(
     fc.property(
       fc.string(),

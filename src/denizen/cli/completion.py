@@ -1,4 +1,4 @@
-"""What is completed at the prompt: commands, their arguments, and files after `@`. Imports prompt_toolkit."""
+"""Completion at the prompt: commands, their arguments, and files after `@`. Imports prompt_toolkit."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ from denizen.tools.files.workspace import Workspace
 from denizen.worlds.commands import COMMANDS
 
 MAX_FILES = 50_000
-"""Files of a folder among which is looked."""
+"""Files of a folder that are searched."""
 
 MAX_SHOWN = 50
 
@@ -26,9 +26,9 @@ _MENTION = re.compile(r'(?<!\S)@"?([^\s"]*)$')
 
 
 class PromptCompleter(Completer):
-    """Completes the commands of `usages`, their `arguments`, and `@` with a path below `folder`, however little of it.
+    """Completes the commands of `usages`, their `arguments`, and after `@` some letters of a path below `folder`.
 
-    What git ignores is left out.
+    Files that git ignores are left out.
     """
 
     def __init__(self, usages: Mapping[str, str], arguments: Mapping[str, Words], folder: Path) -> None:
@@ -39,22 +39,22 @@ class PromptCompleter(Completer):
 
     @staticmethod
     def applies(text: str) -> bool:
-        """Whether something is shown while a person types, who hasn't pressed Tab."""
+        """Whether completions are shown while the user types, without Tab."""
         return bool(_MENTION.search(text) or (text.startswith("/") and not re.search(r"\s", text)))
 
     def only_command(self, text: str) -> str:
-        """The one command that begins like this; empty: several do, or none."""
+        """The only command that begins like this; empty if there are several, or none."""
         fits = [each for each in self._usages if text[:1] == "/" and each.startswith(text[1:].lower())]
         return f"/{fits[0]}" if len(fits) == 1 else ""
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """None: they are found asynchronously."""
+        """Nothing: `get_completions_async` yields the completions."""
         return ()
 
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """What the text before the cursor may become."""
+        """Completions of the text before the cursor."""
         text = document.text_before_cursor
         name, blank, argument = text.removeprefix("/").partition(" ")
         if mention := _MENTION.search(text):
@@ -84,7 +84,7 @@ class PromptCompleter(Completer):
 
 
 def best_matches(typed: str, paths: Iterable[str]) -> list[str]:
-    """The paths that have these characters in this order, best first: together in the name, in the path, anywhere."""
+    """Paths with these characters in this order. Adjacent characters in the name come first, then those in the path."""
     wanted = typed.lower()
     scattered = re.compile("".join(f"[^{sign}]*{sign}" for sign in map(re.escape, wanted)))  # `.*` would try all ways
 

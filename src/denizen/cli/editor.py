@@ -119,7 +119,7 @@ class Editor:
 
     @contextlib.contextmanager
     def _raw_mode(self) -> Generator[None]:
-        """Enter is Enter for keys that came before, too: the terminal made Ctrl-J of it then."""
+        """Treat Ctrl-J as Enter for keys typed before raw mode, because the terminal translated them."""
         source = self._prompt.input
         with source.raw_mode():
             enter = KeyPress(Keys.Enter, "\r")
@@ -140,7 +140,7 @@ class Editor:
             raise
 
     def _complete_command(self, event: KeyPressEvent) -> None:
-        """At once, for those who press Enter right after it; other completions come when they are found."""
+        """Complete at once, in case Enter follows; other completions come asynchronously."""
         event.current_buffer.document = Document(self._completer.only_command(event.current_buffer.text))
 
     def _clear_or_leave(self, event: KeyPressEvent) -> None:
@@ -157,7 +157,7 @@ class Editor:
 
 
 def keys(interrupt: Pressed, send: Send = Buffer.validate_and_handle) -> KeyBindings:
-    """Enter sends; Ctrl-J, Alt-Enter, and Enter after a backslash begin another line; Ctrl-C calls `interrupt`."""
+    """Enter sends; Ctrl-J, Alt-Enter, and Enter after a backslash start a new line; Ctrl-C calls `interrupt`."""
     bindings = KeyBindings()
 
     @bindings.add("enter", filter=_TYPING)

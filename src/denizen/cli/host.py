@@ -20,7 +20,7 @@ from denizen.ports import Answer, Ask, NoControls, Parked
 
 CHOICES = "y yes · s yes, for this session · a always · n no · or say what to do instead"
 COMMAND_SIGNS = ("/", "!")
-"""What is entered with these at its beginning waits until the agent is done."""
+"""Input that begins with these waits until the agent is done."""
 
 QUOTATION_CHOICES = "y yes · n no · or say what to do instead"
 

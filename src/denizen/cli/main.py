@@ -159,7 +159,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    gc.set_threshold(50_000, 20, 20)  # what is imported stays: to search it for garbage again and again costs 40 ms
+    gc.set_threshold(50_000, 20, 20)  # modules stay loaded: scanning them for garbage again and again costs 40 ms
     _fill_streams()
     status = run()
     try:

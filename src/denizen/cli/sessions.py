@@ -38,11 +38,11 @@ from denizen.messages import AssistantMessage, AssistantPart, Document, Text, Th
 from denizen.ports import SessionInfo
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore, new_name, short_name
-from denizen.sessions.facts import SearchIndex
 from denizen.sessions.index import page_of
 from denizen.sessions.postgres import PostgresStore
 from denizen.sessions.retention import prune as apply_retention
 from denizen.sessions.search_file import SearchFile
+from denizen.sessions.search_index import SearchIndex
 from denizen.sessions.search_table import SearchTable
 from denizen.sessions.spend import Sums
 from denizen.sessions.spend_file import SpendFile
@@ -188,7 +188,7 @@ def rm(names: tuple[str, ...], yes: bool) -> None:
         confirm(f"Delete {', '.join(names)} permanently?", abort=True)
     for name in names:
         asyncio.run(_store_of(name).remove(name))
-    SearchFile(home() / "sessions", home() / "search.db").forget_removed()
+    SearchFile(home() / "sessions", home() / "search.db").purge_removed()
 
 
 @sessions.command()

@@ -31,10 +31,10 @@ from denizen.worlds.commands import (
 from denizen.worlds.server_prompts import SERVER_PROMPT
 
 MAX_SHELL_BYTES = 30_000
-"""Bytes of the output of the person's own command which the agent sees: the first and the last."""
+"""Bytes of a `!command`'s output that the agent sees, from its beginning and its end."""
 
 MAX_COMPLETED = 200
-"""Sessions that Tab completes: those that were used last."""
+"""Sessions that Tab completes, the latest first."""
 
 
 def is_command(text: str) -> bool:
@@ -44,23 +44,23 @@ def is_command(text: str) -> bool:
 
 
 async def respond(chat: TerminalChat, text: str) -> TurnStop | None:
-    """Run a command of the chat (`/`) or of the shell (`!`), give the rest to the agent; how its turn ended, if any.
+    """Run a chat command (`/`) or a shell command (`!`), or send the text to the agent; returns how its turn ended.
 
-    Only a person who types has a shell: what comes from a pipe may be others' text.
+    `!` works only for a person who types: piped input may be others' text.
     """
     if text.startswith("!") and chat.lines:
         return await _run_in_shell(chat, text)
     name, argument = split_command(text)
     if not name or "\n" in text.strip():
         return await chat.say(without_escape(text))
-    if name in _DO:
-        return await _DO[name](chat, argument)
-    _print(unknown_command(name, _DO))
+    if name in _HANDLERS:
+        return await _HANDLERS[name](chat, argument)
+    _print(unknown_command(name, _HANDLERS))
     return None
 
 
 async def _run_in_shell(chat: TerminalChat, text: str) -> None:
-    """Run the person's own command, outside the sandbox. The agent sees its output, unless it begins with `!!`."""
+    """Run the user's own command, outside the sandbox. The agent sees its output, unless it begins with `!!`."""
     command, kept = text.lstrip("!").strip(), BoundedOutput(MAX_SHELL_BYTES)
     shell = [os.environ.get("SHELL") or "/bin/sh", "-c", command]
     lines = LineEmitter(lambda shown: click.echo(printable(shown), err=True, nl=False), sys.maxsize)
@@ -79,7 +79,7 @@ async def _run_in_shell(chat: TerminalChat, text: str) -> None:
 
 
 def argument_words(chat: TerminalChat) -> Mapping[str, Callable[[], Awaitable[Sequence[str]]]]:
-    """What Tab completes after a command, by its name."""
+    """Tab completions of arguments, by command."""
 
     async def sessions() -> Sequence[str]:
         return [short_name(info.key) for info in await chat.agent.store.page(MAX_COMPLETED)]
@@ -206,7 +206,7 @@ def _print(text: str) -> None:
     say(textwrap.indent(printable(text), "  "), "cyan")
 
 
-_DO: Mapping[str, Callable[[TerminalChat, str], Awaitable[TurnStop | None]]] = {
+_HANDLERS: Mapping[str, Callable[[TerminalChat, str], Awaitable[TurnStop | None]]] = {
     "help": _help,
     "continue": _continue,
     "new": _new,
@@ -222,4 +222,4 @@ _DO: Mapping[str, Callable[[TerminalChat, str], Awaitable[TurnStop | None]]] = {
     "output": _output,
     "quit": _quit,
 }
-"""What the terminal's commands of the table do, given the rest of the line; how the turn ended, if one ran."""
+"""Handlers of the terminal's commands. They take the rest of the line; those that run a turn return how it ended."""

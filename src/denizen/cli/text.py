@@ -49,11 +49,11 @@ def wrapped(text: str, cells: int) -> str:
         if width(line) <= cells:
             lines.append(line)
             continue
-        from denizen.text.wrapping import broken
+        from denizen.text.wrapping import wrap_line
 
         words = line.lstrip()
         indent = line[: len(line) - len(words)]
-        lines += [indent + part.rstrip() for part in broken(words, max(cells - len(indent), 1))]
+        lines += [indent + part.rstrip() for part in wrap_line(words, max(cells - len(indent), 1))]
     return "\n".join(lines)
 
 

@@ -1,11 +1,11 @@
-"""Regular expressions that are compiled when they are first used."""
+"""Regular expressions compiled lazily, on first use."""
 
 import re
 from typing import Any, AnyStr, cast
 
 
 def pattern(expression: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """What `re.compile` makes of the expression, for constants of modules: most starts use few of them."""
+    """Like `re.compile`, but compiles on first use. For module constants: a run uses few of them."""
     return cast("re.Pattern[AnyStr]", _Pattern(expression, flags))
 
 

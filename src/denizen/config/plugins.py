@@ -9,17 +9,17 @@ from denizen.errors import ConfigError
 
 
 def entry_points(group: str) -> EntryPoints:
-    """The installed ones of a group."""
+    """The installed entry points of a group."""
     return EntryPoints(entry for entry in _installed((*sys.path,)) if entry.group == group)
 
 
 @functools.cache
 def _installed(_: tuple[str, ...]) -> list[EntryPoint]:
-    """Those of all our groups. Packages without any are passed over: to read all that is installed takes long."""
+    """The entry points of all our groups. Other packages are skipped, because parsing all of them is slow."""
     ours: dict[str, Distribution] = {}
     for package in distributions():
         if "[denizen." in (package.read_text("entry_points.txt") or ""):
-            ours.setdefault(package.name, package)  # the first on the path is the one that is imported
+            ours.setdefault(package.name, package)  # the first on the path is imported
     return [entry for package in ours.values() for entry in package.entry_points]
 
 

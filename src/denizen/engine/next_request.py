@@ -1,4 +1,4 @@
-"""What comes next in a session, without doing it: its model call, and the call that waits for a person."""
+"""Previews a session's next step: its next model request, or the tool call that waits for approval."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -66,10 +66,10 @@ class ReadSession:
 
 
 class WaitingCall(msgspec.Struct, frozen=True):
-    """A question that a session waits for a person to answer.
+    """A tool call that waits for a person's answer.
 
-    `diff` is what the call would change in files, `rule` what an answer for good would write into the configuration;
-    None: only this call can be approved.
+    `diff` is the call's change to files, `rule` the rule that "always" would write into the configuration. None:
+    only this call can be approved.
     """
 
     question: ParkedEntry
@@ -79,7 +79,7 @@ class WaitingCall(msgspec.Struct, frozen=True):
 
 
 async def waiting_call(agent: AgentRecord, entries: Sequence[AnyEntry]) -> WaitingCall | None:
-    """What a session with these entries waits for; None: nothing. The agent is one of the session's kind."""
+    """The call that waits in a session with these entries, if any. The agent must have the session's profile."""
     question = question_of(entries)
     if question is None:
         return None

@@ -65,7 +65,7 @@ async def permit(turn: Turn, call: ToolCall) -> str:
 
 
 async def preview(turn: Turn, tool: Tool, args: dict[str, Any]) -> str:
-    """The diff of what a call would do to files, without secrets."""
+    """The diff that a call would make to files, without secrets."""
     agent = turn.agent
 
     async def nobody(_: str) -> Answer:

@@ -49,8 +49,8 @@ class HeadMove(msgspec.Struct, frozen=True, omit_defaults=True):
 class Reversal(NamedTuple):
     """What an undo or a redo would do.
 
-    It takes back what the user `said` (unknown for a redo); files that changed between the snapshots of `ours` go from
-    what they were at the snapshot `now` to what they were at `then`.
+    An undo takes back the user message `said` (unknown for a redo). Files that changed between the snapshots `ours` go
+    from their state in snapshot `now` to that in `then`.
     """
 
     said: str

@@ -72,14 +72,14 @@ class ChannelRefused(DenizenError):
 
 
 Fetch = Callable[[InboundMessage], Awaitable[InboundMessage]]
-"""Downloads a message's files. Returns it with their paths, and with a line in its text for each that it didn't get."""
+"""Downloads a message's files. Returns the message with their paths, and a line in its text for each missing file."""
 
 
 class Accept(Protocol):
     """Stores a message durably."""
 
     async def __call__(self, message: InboundMessage, fetch: Fetch | None = None, /) -> bool:
-        """Returns False if it was accepted before, or if its sender isn't allowed: then nothing is fetched."""
+        """Returns False, and fetches nothing, if it was accepted before or its sender isn't allowed."""
 
 
 class Channel(Protocol):

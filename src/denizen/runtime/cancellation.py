@@ -48,7 +48,7 @@ async def first_completed(*works: Coroutine[Any, Any, Any]) -> AsyncGenerator[Se
 
 
 async def run_until_first(*works: Coroutine[Any, Any, Any]) -> None:
-    """Run these until one of them is over; the others are cancelled. Raises its error."""
+    """Run these until one ends, then cancel the others. Raises the error of the first."""
     async with first_completed(*works) as tasks:
         for task in tasks:
             if task.done():

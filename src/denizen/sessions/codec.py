@@ -68,8 +68,8 @@ def encode(entry: AnyEntry, redactor: Redactor) -> tuple[bytes, AnyEntry]:
     return line + b"\n", entry
 
 
-def decoded(lines: Iterable[bytes]) -> Iterator[AnyEntry]:
-    """The entries of these lines; damaged ones are left out."""
+def decode_entries(lines: Iterable[bytes]) -> Iterator[AnyEntry]:
+    """The entries of these lines; damaged lines are skipped."""
     for line in lines:
         with contextlib.suppress(*UNREADABLE):
             yield ENTRY.decode(line)

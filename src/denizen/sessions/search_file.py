@@ -1,4 +1,4 @@
-"""The file in the home by which sessions are searched and their usage is counted: derived from the transcripts."""
+"""The search index in the home, `search.db`, derived from the transcripts."""
 
 import os
 import sqlite3
@@ -9,22 +9,22 @@ from typing import Any
 
 from denizen.entries import SessionEntry
 from denizen.errors import DenizenError
-from denizen.sessions.codec import decoded
-from denizen.sessions.facts import (
+from denizen.sessions.codec import decode_entries
+from denizen.sessions.home_database import HomeDatabase
+from denizen.sessions.key import SessionKey, key_of
+from denizen.sessions.search_index import (
     FoundSession,
-    ReadProgress,
+    IndexProgress,
     UsageBy,
     UsageRow,
-    facts_of,
     found_session,
+    read_entries,
     searched_terms,
     terms_of,
 )
-from denizen.sessions.home_database import HomeDatabase
-from denizen.sessions.key import SessionKey, key_of
 
 _SCHEMA = """
-PRAGMA secure_delete = ON;  -- of a session that was removed
+PRAGMA secure_delete = ON;  -- overwrites removed sessions
 CREATE TABLE IF NOT EXISTS transcripts (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, session TEXT NOT NULL, channel TEXT NOT NULL,
     profile TEXT NOT NULL, inode INTEGER NOT NULL, size INTEGER NOT NULL, began REAL NOT NULL, last REAL NOT NULL
@@ -66,7 +66,7 @@ _COLUMNS: Mapping[UsageBy, str] = {"model": "model", "channel": "channel", "sess
 class SearchFile:
     """The `SearchIndex` of the transcripts `AGENT/NAME.jsonl` below `root`.
 
-    Before each look it reads what was added to them. A missing or damaged file is made anew.
+    Every query first indexes new entries. A missing or damaged file is rebuilt.
     """
 
     def __init__(self, root: Path, path: Path) -> None:
@@ -75,40 +75,40 @@ class SearchFile:
 
     def find(self, words: str, limit: int) -> Sequence[FoundSession]:
         match = " ".join(f'"{term}"{"*" if is_prefix else ""}' for term, is_prefix in searched_terms(words))
-        rows = self._look(_FIND, match, limit) if match else ()
+        rows = self._query(_FIND, match, limit) if match else ()
         return [found_session(key, first, said, hits, words) for key, first, *said, hits in rows]
 
     def usage(self, since: float, utc_offset: float, by: UsageBy) -> Sequence[UsageRow]:
-        return [UsageRow(*row) for row in self._look(_USAGE.format(by=_COLUMNS[by]), utc_offset, since)]
+        return [UsageRow(*row) for row in self._query(_USAGE.format(by=_COLUMNS[by]), utc_offset, since)]
 
-    def forget_removed(self) -> None:
-        """Forget sessions that were removed, without waiting for the next look, and leave none of their words."""
+    def purge_removed(self) -> None:
+        """Delete removed sessions from the index now, and all traces of their words from its file."""
         if self._database.path.exists():
-            self._look("INSERT INTO terms (terms) VALUES ('optimize')")  # a deleted term stays until then
-            self._look("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._query("INSERT INTO terms (terms) VALUES ('optimize')")  # deleted terms stay in the file until then
+            self._query("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _look(self, statement: str, *values: object) -> list[Any]:
-        def look() -> list[Any]:
-            self._read_on()
+    def _query(self, statement: str, *values: object) -> list[Any]:
+        def query() -> list[Any]:
+            self._update()
             return self._database.execute(statement, values)
 
         try:
             try:
-                return look()
+                return query()
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:  # damaged
                 self._database.close()
                 for path in self._database.path.parent.glob(f"{self._database.path.name}*"):
                     path.unlink(missing_ok=True)
-                return look()
+                return query()
         except (sqlite3.Error, OSError) as error:
             raise DenizenError(
-                f"{self._database.path} can't be used to search: {error}. End what holds it, make room, or remove it."
+                f"{self._database.path} can't be searched: {error}. Stop what uses it, free disk space, or delete it."
             ) from error
 
-    def _read_on(self) -> None:
-        """Take in what was added to the transcripts, and forget those that are gone."""
+    def _update(self) -> None:
+        """Index entries added to the transcripts, and delete transcripts that are gone."""
         rows = self._database.execute("SELECT path, inode, size FROM transcripts")
         known = {path: (inode, size) for path, inode, size in rows}
         changed = list[str]()
@@ -118,10 +118,10 @@ class SearchFile:
         changed += known
         for first in range(0, len(changed), _FILES_AT_ONCE):
             paths = changed[first : first + _FILES_AT_ONCE]
-            self._database.transact(lambda db, paths=paths: [self._take_in(db, path) for path in paths])
+            self._database.transact(lambda db, paths=paths: [self._index(db, path) for path in paths])
 
     def _files(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """The transcripts there are, each with its inode and size."""
+        """The transcripts, each with its inode and size."""
         if not self._root.is_dir():
             return
         with os.scandir(self._root) as folders:
@@ -135,23 +135,23 @@ class SearchFile:
                                 stat = file.stat()
                                 yield f"{folder.name}/{file.name}", (stat.st_ino, stat.st_size)
 
-    def _take_in(self, db: sqlite3.Connection, path: str) -> None:
-        """Take in the lines of a transcript that follow those that were read; all if it was replaced."""
+    def _index(self, db: sqlite3.Connection, path: str) -> None:
+        """Index the new lines of a transcript, or all lines if the file was replaced."""
         row = db.execute("SELECT id, inode, size, began, last FROM transcripts WHERE path = ?", [path]).fetchone()
         try:
             with (self._root / path).open("rb") as file:
                 stat = os.fstat(file.fileno())
                 if row and (row[1] != stat.st_ino or row[2] > stat.st_size):
-                    _forget(db, row[0])
+                    _delete(db, row[0])
                     row = None
                 start = row[2] if row else 0
                 file.seek(start)
                 data = file.read()
         except FileNotFoundError:
             if row:
-                _forget(db, row[0])
+                _delete(db, row[0])
             return
-        entries = [*decoded(data[: data.rfind(b"\n") + 1].splitlines())]
+        entries = [*decode_entries(data[: data.rfind(b"\n") + 1].splitlines())]
         if row is None:
             header = next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))
             key = key_of(self._root / path) or header.key
@@ -161,10 +161,10 @@ class SearchFile:
                 "VALUES (?, ?, ?, ?, ?, 0, 0, 0) RETURNING id",
                 [path, key, channel, header.profile, stat.st_ino],
             ).fetchone()[0]
-            progress = ReadProgress()
+            progress = IndexProgress()
         else:
-            id_, progress = row[0], ReadProgress(*row[3:])
-        said, spent, progress = facts_of(entries, progress)
+            id_, progress = row[0], IndexProgress(*row[3:])
+        said, spent, progress = read_entries(entries, progress)
         for each in said:
             values = [id_, each.entry, each.role, each.at, each.text]
             number = db.execute("INSERT INTO said VALUES (NULL, ?, ?, ?, ?, ?)", values).lastrowid
@@ -174,7 +174,7 @@ class SearchFile:
         db.execute("UPDATE transcripts SET size = ?, began = ?, last = ? WHERE id = ?", [size, *progress, id_])
 
 
-def _forget(db: sqlite3.Connection, transcript: int) -> None:
+def _delete(db: sqlite3.Connection, transcript: int) -> None:
     for number, text in db.execute("SELECT id, text FROM said WHERE transcript = ?", [transcript]).fetchall():
         db.execute("INSERT INTO terms (terms, rowid, words) VALUES ('delete', ?, ?)", [number, terms_of(text)])
     db.execute("DELETE FROM said WHERE transcript = ?", [transcript])

@@ -1,29 +1,29 @@
-"""The tables by which the sessions of a database are searched and their usage is counted."""
+"""The search index in PostgreSQL, for the sessions of that database."""
 
 from collections.abc import Sequence
 from typing import Any, LiteralString
 
 import msgspec
 
-from denizen.sessions.codec import decoded
-from denizen.sessions.facts import (
+from denizen.sessions.codec import decode_entries
+from denizen.sessions.search_index import (
     FoundSession,
-    ReadProgress,
+    IndexProgress,
     UsageBy,
     UsageRow,
-    facts_of,
     found_session,
+    read_entries,
     searched_terms,
 )
 from denizen.sessions.tables import SharedTables
 
-_BEHIND = """
+_OUTDATED = """
 SELECT id, coalesce(seq, 0), coalesce(began, 0), coalesce(last, 0)
 FROM sessions LEFT JOIN searched ON session = id WHERE entries > coalesce(seq, 0)
 """
 _LINES = "SELECT seq, line FROM entries WHERE session = %(session)s AND seq > %(after)s ORDER BY seq"
-# Others may take in the same entries, or remove the session, at the same time.
-_TAKE_IN = """
+# Other processes may index the same entries, or remove the session, at the same time.
+_INSERT = """
 WITH kept AS (
     SELECT id FROM sessions WHERE id = %(session)s FOR KEY SHARE
 ), found AS (
@@ -61,31 +61,31 @@ FROM spent JOIN sessions ON id = session WHERE at >= %(since)s GROUP BY day, nam
 
 
 class SearchTable:
-    """The `SearchIndex` of the sessions in a database. Before each look it reads what was added to them."""
+    """The `SearchIndex` of the sessions in a database. Every query first indexes new entries."""
 
     def __init__(self, tables: SharedTables) -> None:
         self._tables = tables
 
     def find(self, words: str, limit: int) -> Sequence[FoundSession]:
         query = " & ".join(f"'{term}'{':*' if is_prefix else ''}" for term, is_prefix in searched_terms(words))
-        rows = self._look(_FIND, query=query, limit=limit) if query else ()
+        rows = self._query(_FIND, query=query, limit=limit) if query else ()
         return [found_session(key, first, said, hits, words) for key, first, *said, hits in rows]
 
     def usage(self, since: float, utc_offset: float, by: UsageBy) -> Sequence[UsageRow]:
-        return [UsageRow(*row) for row in self._look(_USAGE, since=since, offset=utc_offset, by=by)]
+        return [UsageRow(*row) for row in self._query(_USAGE, since=since, offset=utc_offset, by=by)]
 
-    def _look(self, statement: LiteralString, **values: object) -> Sequence[Any]:
-        for session, after, *progress in self._tables.fetch_now(_BEHIND):
-            self._take_in(session, after, ReadProgress(*progress))
+    def _query(self, statement: LiteralString, **values: object) -> Sequence[Any]:
+        for session, after, *progress in self._tables.fetch_now(_OUTDATED):
+            self._index(session, after, IndexProgress(*progress))
         return self._tables.fetch_now(statement, **values)
 
-    def _take_in(self, session: int, after: int, progress: ReadProgress) -> None:
+    def _index(self, session: int, after: int, progress: IndexProgress) -> None:
         lines = self._tables.fetch_now(_LINES, session=session, after=after)
         if not lines:
             return
-        said, spent, progress = facts_of(decoded(line for _, line in lines), progress)
+        said, spent, progress = read_entries(decode_entries(line for _, line in lines), progress)
         self._tables.fetch_now(
-            _TAKE_IN,
+            _INSERT,
             session=session,
             seq=lines[-1][0],
             began=progress.began,

@@ -43,15 +43,15 @@ class Sums(Protocol):
         """Close the connection; the next call opens another."""
 
 
-class InTurn:
-    """Runs work on sums, one after the other; where the sums are remote, in a thread."""
+class SerialExecutor:
+    """Runs one operation on sums at a time; in a thread if the sums are remote."""
 
     def __init__(self, sums: Sums) -> None:
         self._is_remote = sums.is_remote
         self._one_at_a_time = threading.Lock()
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of the work."""
+        """Run the operation, and return its result."""
 
         def alone() -> T:
             with self._one_at_a_time:
@@ -70,7 +70,7 @@ class Spend:
         self._config = config
         self._sums = sums
         self._clock = clock
-        self._in_turn = InTurn(sums)
+        self._executor = SerialExecutor(sums)
         self._known: dict[str, float] = {}  # what the sums were when they were read
         self._read_at = 0.0
         self._unwritten: dict[str, float] = {}  # what isn't there yet, by session
@@ -84,12 +84,12 @@ class Spend:
 
         Raises DenizenError when what was spent can't be read, or what the call will cost can't be written.
         """
-        return await self._in_turn.run(self._check, session_key, turn_usd)
+        return await self._executor.run(self._check, session_key, turn_usd)
 
     async def charge(self, session_key: str, cost: float | None, model: str) -> str:
         """Count the cost of a call; returns a warning for the user if it couldn't be counted, or has no known price."""
         if cost:
-            return await self._in_turn.run(self._charge, session_key, cost)
+            return await self._executor.run(self._charge, session_key, cost)
         if cost is None and model not in self._unpriced:
             self._unpriced.add(model)
             return f"No price is known for {model}; its calls don't count against budgets."
@@ -97,7 +97,7 @@ class Spend:
 
     async def close(self) -> None:
         """Write the remaining costs, and close the sums."""
-        await self._in_turn.run(self._close)
+        await self._executor.run(self._close)
 
     def _check(self, session_key: str, turn_usd: float) -> str:
         if not self._can_write:

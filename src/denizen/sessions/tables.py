@@ -46,7 +46,7 @@ _VERSIONS: tuple[LiteralString, ...] = (
     'BEGIN DELETE FROM entries WHERE session = OLD.id; RETURN NULL; END';
     CREATE TRIGGER sessions_entries AFTER DELETE ON sessions FOR EACH ROW EXECUTE FUNCTION denizen_remove_entries();
     """,
-    # What can be found and counted, derived from the entries up to number `searched.seq`
+    # The search index, derived from the entries up to number `searched.seq`
     """
     CREATE TABLE searched (
         session bigint PRIMARY KEY, seq bigint NOT NULL, began double precision NOT NULL, last double precision NOT NULL

@@ -44,7 +44,7 @@ def needs(has: object, what: str) -> None:
         pytest.skip(f"the channel has no {what}")
 
 
-class HeldClock(FakeClock):
+class ManualClock(FakeClock):
     """Stands still until the test advances it."""
 
     async def sleep(self, seconds: float) -> None:
@@ -368,7 +368,7 @@ class ChannelConformance:
         async with self.talking(channel, far_end) as (_, message):
             pass
         await far_end.go_down()
-        clock, owner = HeldClock(), MemoryChannel("owner")
+        clock, owner = ManualClock(), MemoryChannel("owner")
         database = Database(SqliteFile(tmp_path / "ledger.db"), clock)
         outbox = Outbox(database, {each.name: each for each in (channel, owner)}, clock=clock)
         alarms = Alarms([f"{channel.name}:{message.chat}", "owner:boss"], [], outbox, clock)

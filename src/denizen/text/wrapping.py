@@ -1,12 +1,12 @@
-"""Lines that are broken to fit a screen."""
+"""Line wrapping by terminal cells."""
 
 from collections.abc import Iterator
 
 from rich.cells import cell_len, chop_cells
 
 
-def broken(text: str, cells: int) -> Iterator[str]:
-    """The rows that show a line in that many cells, broken between words if there are some."""
+def wrap_line(text: str, cells: int) -> Iterator[str]:
+    """Wrap a line to that many cells, between words if possible."""
     while not (len(text) <= cells and text.isascii()) and cell_len(text) > cells:
         fits = text[:cells] if text.isascii() else chop_cells(text, cells)[0]
         space = len(fits) if text[len(fits)] == " " else fits.rfind(" ")

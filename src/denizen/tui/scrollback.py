@@ -14,7 +14,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from denizen.text.printable import printable
-from denizen.text.wrapping import broken
+from denizen.text.wrapping import wrap_line
 from denizen.worlds.moo.listener import Kind
 
 KINDS: Sequence[str] = get_args(Kind)
@@ -168,7 +168,7 @@ class Scrollback(ScrollView, can_focus=True):
     def _append(self, line: Line) -> None:
         before = len(self._rows)
         if self._width:
-            rows = (row for part in line.text.split("\n") for row in broken(part, max(self._width - _GUTTER, 10)))
+            rows = (row for part in line.text.split("\n") for row in wrap_line(part, max(self._width - _GUTTER, 10)))
             self._rows += [_Row(line.kind, row, line.at, begins=not number) for number, row in enumerate(rows)]
         self._lines.append((line, len(self._rows) - before))
 

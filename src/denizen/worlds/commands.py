@@ -1,4 +1,4 @@
-"""Slash commands, wherever they are typed: the table of them, how to recognise one, the answer to an unknown one."""
+"""Slash commands of terminal and chats: the table, parsing, and the answer to an unknown command."""
 
 import difflib
 import re
@@ -16,9 +16,9 @@ Place = Literal["terminal", "chats"]
 
 
 class SlashCommand(NamedTuple):
-    """What it does, and the arguments that it takes in each place; None: it doesn't work there.
+    """What a command does, and its arguments in each place (None: it doesn't exist there).
 
-    `who` may use it, where that isn't everybody: in chats a mark of a footnote.
+    `who` is a footnote mark for commands that not everybody may use in chats.
     """
 
     does: str
@@ -32,11 +32,11 @@ COMMANDS: Final[Mapping[str, SlashCommand]] = {
     "continue": SlashCommand("resume an unfinished turn", ""),
     "new": SlashCommand("start afresh; the conversation so far is kept (also: /clear)", "[NAME]", ""),
     "sessions": SlashCommand("list the sessions, or switch to one (also: /resume)", "[NAME]"),
-    "fork": SlashCommand("go on in a copy of this session; this one stays as it is", "[NAME]"),
+    "fork": SlashCommand("continue in a copy of this session; the original stays as it is", "[NAME]"),
     "status": SlashCommand("show the model, and what runs or waits here", "", ""),
     "usage": SlashCommand("show the tokens and cost of this conversation (also: /cost)", "", ""),
     "context": SlashCommand("show the size of the model's context, by kind", "", ""),
-    "model": SlashCommand("show the model, or go on with another", "[NAME]", "[NAME]", "*"),
+    "model": SlashCommand("show the model, or switch to another", "[NAME]", "[NAME]", "*"),
     "compact": SlashCommand("replace older messages with a summary", "", "", "*"),
     "undo": SlashCommand("undo the last turn, and its changes to files that nobody changed since", "[force]", "", "*"),
     "redo": SlashCommand("undo the last /undo", "[force]"),
@@ -48,7 +48,7 @@ COMMANDS: Final[Mapping[str, SlashCommand]] = {
     "pair": SlashCommand("approve a sender; without a code, list the waiting ones", None, "[CODE]", "**"),
     "quit": SlashCommand("leave (also: Ctrl-D)", ""),
 }
-"""The table for every place where a person talks with an agent."""
+"""All commands, by name."""
 _ALIASES: Final = {"clear": "new", "resume": "sessions", "cost": "usage"}
 _MORE: Final = (
     ("/SERVER:PROMPT words", "send a prompt of an MCP server, filled in with the words"),
@@ -68,7 +68,7 @@ def split_command(text: str) -> tuple[str, str]:
 
 
 def usages(place: Place) -> dict[str, str]:
-    """How the commands of a place are written, by name."""
+    """The usage of each command of a place, by name."""
     found = {name: getattr(command, place) for name, command in COMMANDS.items()}
     return {name: f"/{name} {arguments}".rstrip() for name, arguments in found.items() if arguments is not None}
 
@@ -109,7 +109,7 @@ def usage_text(entries: Sequence[AnyEntry], window: int, estimate: int = 0) -> s
 
 
 def context_text(parts: Iterable[RequestPart], window: int) -> str:
-    """The size of the next request, and of each kind of part in it."""
+    """The size of the next request, in total and by kind of part."""
     sizes = Counter[str]()
     for part in parts:
         sizes[part.role] += part.tokens

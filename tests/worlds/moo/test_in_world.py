@@ -8,7 +8,7 @@ from tests.worlds.moo.djangomoo import DjangoMoo
 from tests.worlds.moo.in_world import PATIENCE, player, reply, until
 
 from denizen.ports import Sent
-from denizen.sessions.held import SessionRequest
+from denizen.sessions.request_socket import SessionRequest
 from denizen.worlds.moo.channel import MooChannel
 from denizen.worlds.moo.tools import ALWAYS_OFFERED, NAMES
 

@@ -11,8 +11,8 @@ from tests.worlds.moo.play import FakeWorld, Play, calls, playing, text
 from denizen.errors import ModelError
 from denizen.messages import AssistantMessage, ToolCall
 from denizen.ports import ModelRequest
-from denizen.sessions.held import SessionRequest
-from denizen.worlds.moo.brain import NEVER_THINKS
+from denizen.sessions.request_socket import SessionRequest
+from denizen.worlds.moo.brain import NO_MODEL
 from denizen.worlds.moo.operator_answers import CUT_OFF
 
 
@@ -33,7 +33,7 @@ async def answer(play: Play, words: str, request_id: str = "irc:1") -> str:
         ([calls("look"), text("I see a wall."), text("...")], "I see a wall."),
         ([calls("look", "go north"), AssistantMessage([ToolCall("d", "done", {})])], "It sent: look; go north"),
         ([ModelError("no such key", kind="auth")], "The model failed: no such key"),
-        (None, NEVER_THINKS),
+        (None, NO_MODEL),
     ],
 )
 async def test_it_answers_with_what_it_says_or_else_does(
@@ -50,7 +50,7 @@ async def test_the_model_sees_it_as_the_operators_words(tmp_path: Path) -> None:
         assert play.watcher.told("operator") == ["What are you doing?"]
 
 
-async def test_words_from_before_the_model_saw_it_are_no_answer(tmp_path: Path) -> None:
+async def test_output_from_before_the_model_saw_the_instruction_is_not_its_answer(tmp_path: Path) -> None:
     asked: list[asyncio.Task[str]] = []
 
     def meanwhile(_: ModelRequest) -> AssistantMessage:

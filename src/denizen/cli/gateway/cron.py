@@ -21,12 +21,12 @@ from denizen.worlds.chat.timers.cron import Cron, JobRequest, JobStatus, NewJob,
 
 @click.group()
 def cron() -> None:
-    """Schedule jobs: tasks that the agent does at a time, again and again, or when a script says so."""
+    """Schedule jobs: tasks that the agent runs once, repeatedly, or when a script has output."""
 
 
 @cron.command("list")
 def list_jobs() -> None:
-    """List the jobs, with the next run of each and what came of the last one."""
+    """List the jobs, with each one's next run and the result of its last one."""
     found = _ask(JobRequest("list"))
     if not found:
         say("No jobs are scheduled.")
@@ -42,14 +42,16 @@ def list_jobs() -> None:
 @cron.command(short_help="Add a job.")
 @click.option("--to", "chat", default="", metavar="CHANNEL:CHAT", help="Where replies go (default: gateway.owner).")
 @click.option("--zone", default="", metavar="ZONE", help="A time zone (default: agent.timezone).")
-@click.option("--name", default="", help="What the list and the agent call the job (default: its text).")
-@click.option("--missed", type=click.Choice(["once", "skip"]), help="Whether missed runs are made up for, by one.")
-@click.option("--wake", default="", metavar="SCRIPT", help="Run this first: the agent works if it prints something.")
+@click.option("--name", default="", help="The job's name for you and the agent (default: its text).")
+@click.option("--missed", type=click.Choice(["once", "skip"]), help="Whether to run once after missed runs.")
+@click.option(
+    "--wake", default="", metavar="SCRIPT", help="Run this first; the agent starts only if it prints something."
+)
 @click.argument("kind", type=click.Choice(["at", "every", "cron"]))
 @click.argument("when")
 @click.argument("text")
 def add(chat: str, **given: Any) -> None:
-    """Add a job that does TEXT: `at` an ISO time, `every` 30m, 2h or 1d, or by a `cron` expression of five fields.
+    """Add a job with the task TEXT: `at` an ISO time, `every` 30m, 2h or 1d, or by a `cron` expression of five fields.
 
     A wake script runs in the sandbox, in the agent's workspace, for two minutes at most. If it prints nothing and its
     exit status is 0, no model is called.
@@ -57,7 +59,7 @@ def add(chat: str, **given: Any) -> None:
     config = load().config
     channel, _, to = (chat or next(iter(config.section("gateway", GatewaySettings).owners), "")).partition(":")
     if not to:
-        raise click.UsageError("Say where replies go: --to CHANNEL:CHAT, or gateway.owner in denizen.toml.")
+        raise click.UsageError("Replies need a chat: add --to CHANNEL:CHAT, or set gateway.owner in denizen.toml.")
     if channel not in {*config.channels, *POLLED}:
         raise click.UsageError(f"No channel {channel!r} is configured. `denizen channels` lists them.")
     [added] = _ask(JobRequest("add", NewJob(channel=channel, chat=to, **given)))

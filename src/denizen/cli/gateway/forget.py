@@ -1,4 +1,4 @@
-"""`denizen pair forget`: delete what is stored of a sender."""
+"""`denizen pair forget`: delete a sender's data."""
 
 import asyncio
 from functools import partial
@@ -27,10 +27,10 @@ from denizen.worlds.chat.ledger.personal_data import delete_personal_data, perso
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @click.argument("who")
 def forget(who: str, *, yes: bool) -> None:
-    """Delete what is stored of a sender (CHANNEL:SENDER, or a name in [people]), after listing it.
+    """List a sender's data (CHANNEL:SENDER, or a name in [people]), ask, and delete it.
 
-    That is: messages, direct chats with their sessions, replies, received files and jobs, pairings, and the facts that
-    were remembered in those sessions. The gateway and its workers must be stopped.
+    That is: messages, direct chats with their sessions, replies, received files and jobs, pairings, and the facts
+    remembered in those sessions. The gateway and its workers must be stopped.
     """
     asyncio.run(_forget(who, yes=yes))
 
@@ -51,26 +51,30 @@ async def _forget(who: str, *, yes: bool) -> None:
     async with open_backends(loaded.config, clock, redactor, is_gateway=True, timing=DEFAULT_TIMING) as shared:
         found = await shared.ledger.run(partial(personal_data, senders=senders))
         if found.is_open:
-            raise DenizenError(f"A message of {who} isn't over yet. Start the gateway, and let it end, or /stop it.")
+            raise DenizenError(
+                f"The gateway hasn't finished a message from {who}. Start it and let it finish, or /stop the turn."
+            )
         memory = shared.memory or open_memory(loaded.config, clock=clock, redact=redactor.text, with_notes=True)
         click.get_current_context().call_on_close(memory.close)
         keys = [each.key for each in await shared.sessions.list()]
         sessions = [key for key in keys if key.partition("~")[0] in found.sessions]
         facts = [fact for fact in memory.facts() if fact.source in sessions]
         files = [path for path in map(Path, found.media) if folder / "channels" in path.parents]
-        say(f"{counted(len(found.rows), 'message')} of {who}, with their replies and pairings")
+        say(f"{counted(len(found.rows), 'message')} from {who}, with their replies and pairings")
         for kind, names in (
             ("session", sessions),
             ("file", map(str, files)),
             ("job", found.jobs),
             ("fact", [fact.text for fact in facts]),
-            ("kept, because others write there, too:", found.groups),
+            ("kept, because others write there too:", found.groups),
         ):
             for name in sorted(names):
                 say(f"{kind} {one_line(name)}")
         if not yes:
             if not is_interactive():
-                raise click.UsageError("Deleting can't be undone: add --yes, because nobody can be asked here.")
+                raise click.UsageError(
+                    "Deleting can't be undone, and without a terminal nobody can be asked: add --yes."
+                )
             confirm("Delete this permanently?", abort=True)
         for fact in facts:
             await memory.forget(fact.id)
@@ -79,5 +83,5 @@ async def _forget(who: str, *, yes: bool) -> None:
         for path in files:
             path.unlink(missing_ok=True)
         await shared.ledger.run(partial(delete_personal_data, found=found, senders=senders))
-    SearchFile(folder / "sessions", folder / "search.db").forget_removed()
+    SearchFile(folder / "sessions", folder / "search.db").purge_removed()
     write("Deleted.\n")

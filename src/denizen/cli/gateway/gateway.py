@@ -66,7 +66,7 @@ def serve_until_stopped(
     *more: Callable[[], Coroutine[Any, Any, None]],
     new_ledger: bool = False,
 ) -> int:
-    """Serve until it is stopped, over reloads of the configuration; `more` runs once, as soon as it listens."""
+    """Serve until stopped, across reloads of the configuration; `more` runs once, as soon as the gateway listens."""
     while again := asyncio.run(serve(host, port, options, *more, new_ledger=new_ledger)):
         port, more, new_ledger = again, (), False
     return 0

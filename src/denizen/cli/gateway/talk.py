@@ -25,7 +25,7 @@ def talk(chat: str) -> int:
         run(runner, exchange.skip())
         if sys.stdin.isatty():
             say(f"chat {chat} · {client.running.url} · /help lists the commands · {_QUIT} or Ctrl-D leaves", dim=True)
-            # what is entered is sent at once, also while a reply is awaited
+            # input is sent at once, even while a reply is pending
             run(runner, run_until_first(_read(exchange), _follow(exchange)))
             return 0
         for text in filter(None, map(str.strip, sys.stdin)):

@@ -21,7 +21,7 @@ from denizen.worlds.chat.http.server import find_running
 
 @click.command()
 @click.option("--no-open", is_flag=True, help="Only print the link.")
-@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port of a gateway that it starts.")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port, if it starts a gateway.")
 @command_options((MODEL, WORKPLACE), profile="gateway")
 def web(port: int | None, *, no_open: bool, options: CommandOptions) -> int:
     """Open the agent's page in a browser.
@@ -40,7 +40,7 @@ async def _show_link(folder: Path, *, opens: bool) -> None:
     try:
         made = await client.post("/api/sign-in-links", {})
     except DenizenError as error:
-        say(f"There is no link yet: {error} Repeat: denizen web", "yellow")
+        say(f"Can't make a link yet: {error} Try again: denizen web", "yellow")
         return
     address = client.running.url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     link = f"{address}/#sign-in={made['code']}"
@@ -50,7 +50,7 @@ async def _show_link(folder: Path, *, opens: bool) -> None:
 
 
 def _open(link: str) -> None:
-    """Open it in the user's browser, if there is a screen."""
+    """Open the link in the user's browser, if there is a screen."""
     is_mac = sys.platform == "darwin"
     if not (is_mac or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return

@@ -1,1 +1,1 @@
-"""Taking over from other assistants."""
+"""Import of other assistants' files."""

@@ -1,4 +1,4 @@
-"""`denizen import`: memory, persona and skills of another assistant, and the commands for what isn't imported."""
+"""`denizen import`: another assistant's memory, persona and skills, and the commands that set up the rest."""
 
 import re
 import shlex
@@ -42,11 +42,11 @@ def import_assistant(assistant: str, folder: Path, yes: bool) -> None:
     settings, pins = known.read_settings(folder), SkillPins(home)
     planned = plan_import(assistant, known, folder, workspace, pins)
     if not (settings.channels or settings.jobs or any(each.size for each in planned)):
-        raise ConfigError(f"{folder} holds nothing to import. Name the assistant's folder, such as ~/.{assistant}.")
+        raise ConfigError(f"{folder} contains nothing to import. Name the assistant's folder, such as ~/.{assistant}.")
     rows = [(each.state, each.source, each.target, f"{each.size:,}" if each.size else "") for each in planned]
     print_table(("state", "from", "to, or why not", "bytes"), rows, elastic="to, or why not", right=("bytes",))
     if commands := [*_channels(settings), *_jobs(settings)]:
-        write(printable("\nNot imported; these commands set it up:\n" + "\n".join(commands)) + "\n")
+        write(printable("\nNot imported. These commands set it up:\n" + "\n".join(commands)) + "\n")
     new = [(workspace / each.target, each.data, each.mode) for each in planned if each.data is not None]
     if not new:
         say("Nothing new to import.")
@@ -81,7 +81,7 @@ def _channels(settings: ForeignSettings) -> Iterator[str]:
         if secrets := [key for key in values if _SECRET.search(key)]:
             yield _comment(f"  its secrets are in {settings.file}: {', '.join(secrets)}")
     if settings.channels:
-        yield "# whoever was paired there gets a new code here: denizen pair approve CODE"
+        yield "# people who were paired there get a new code here: denizen pair approve CODE"
 
 
 def _jobs(settings: ForeignSettings) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _jobs(settings: ForeignSettings) -> Iterator[str]:
         text = payload.get("message") or payload.get("text") or job.get("prompt")
         try:
             schedule = _schedule(given)
-        except (ValueError, OverflowError, OSError):  # a time that no calendar has
+        except (ValueError, OverflowError, OSError):  # not a valid time
             schedule = None
         if schedule is None or not text:
             yield _comment(f"job {name}: it has no prompt, or a schedule that Denizen doesn't know")
@@ -124,7 +124,7 @@ def _schedule(given: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _chat(job: dict[str, Any], payload: dict[str, Any]) -> str:
-    """Where the job's replies went, as `channel:chat`; empty: nowhere that Denizen could send to."""
+    """Where the job's replies went, as `channel:chat`; empty if Denizen has no such channel."""
     origin, (sent_to, _, sent_chat) = table(job.get("origin")), str(job.get("deliver")).partition(":")
     chats = [(place.get("channel"), place.get("to")) for place in (table(job.get("delivery")), payload)]
     chats += [(sent_to, sent_chat), (origin.get("platform"), origin.get("chat_id"))]

@@ -16,14 +16,14 @@ from denizen.text.plural import counted
 MAX_BYTES = 1_000_000
 """Bytes of a file; larger ones aren't imported."""
 _SKILL = re.compile(r"(?:workspace/)?skills/(?:[^./][^/]*/)+SKILL\.md")
-"""Not in hidden folders: Hermes keeps those of its hub there, also such as it distrusts."""
+"""Not in hidden folders, where Hermes keeps its hub's skills, even untrusted ones."""
 
 
 _IGNORED = (".git", "__pycache__")
 
 
 class PlannedFile(NamedTuple):
-    """A file of theirs, where it goes in our workspace, or why it doesn't, and the bytes to write: None, if nothing."""
+    """A file to import, its target in our workspace (or why it has none), and the bytes to write (None: nothing)."""
 
     source: str
     state: str
@@ -34,7 +34,7 @@ class PlannedFile(NamedTuple):
 
 
 def plan_import(name: str, assistant: Assistant, folder: Path, workspace: Path, pins: SkillPins) -> list[PlannedFile]:
-    """The plan; nothing is written, and no link is followed. Skills are imported whole, or not at all."""
+    """Plan the import without writing or following links. A skill is imported whole, or not at all."""
     paths = [*_paths(folder)]
     skills = {path.parent for path in paths if _SKILL.fullmatch(path.as_posix())}
     units, others, taken = dict[Path, list[tuple[Path, list[str]]]](), Counter[str](), set[str]()
@@ -52,8 +52,9 @@ def plan_import(name: str, assistant: Assistant, folder: Path, workspace: Path, 
         try:
             found = [_plan_file(folder / path, path, targets, workspace, taken) for path, targets in files]
             if unit in skills:
-                pins.state(read_skill(folder / unit / "SKILL.md"))  # which raises what loading it would
-                found.sort(key=lambda each: each.source.endswith("/SKILL.md"))  # the last: no half of it is used
+                pins.state(read_skill(folder / unit / "SKILL.md"))  # raises the errors of loading it
+                # SKILL.md comes last, so that no half-imported skill loads.
+                found.sort(key=lambda each: each.source.endswith("/SKILL.md"))
             planned += found
         except (OSError, ValueError) as error:
             why = "it isn't UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
@@ -63,7 +64,7 @@ def plan_import(name: str, assistant: Assistant, folder: Path, workspace: Path, 
 
 
 def _plan_file(path: Path, source: Path, targets: list[str], workspace: Path, taken: set[str]) -> PlannedFile:
-    """A file goes to the first target that is free, unless one holds the same. Raises OSError or ValueError."""
+    """Plan for the first free target; nothing if one has the same content. Raises OSError or ValueError."""
     if path.is_symlink():
         raise ValueError(f"{source} is a link, and links aren't followed")
     data = read_file(path, MAX_BYTES + 1) or b""
@@ -72,7 +73,7 @@ def _plan_file(path: Path, source: Path, targets: list[str], workspace: Path, ta
     if not targets[0].startswith("skills/") and "\0" in data.decode():
         raise ValueError("it isn't text")
     if targets[0] in taken:
-        raise ValueError(f"another file of theirs goes to {targets[0]}")
+        raise ValueError(f"another imported file goes to {targets[0]}")
     taken.add(targets[0])
     for target in targets:
         there = read_file(workspace / target, MAX_BYTES + 1)

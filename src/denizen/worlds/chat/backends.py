@@ -20,8 +20,8 @@ from denizen.ports import Budget, SessionStore
 from denizen.runtime.clock import Clock
 from denizen.runtime.postgres import PostgresDatabase
 from denizen.sessions import JsonlStore
-from denizen.sessions.facts import SearchIndex
 from denizen.sessions.jsonl import ACKNOWLEDGED_ELSEWHERE
+from denizen.sessions.search_index import SearchIndex
 from denizen.sessions.spend import Spend, Sums
 from denizen.text.plural import counted
 from denizen.worlds.chat.events.relay import SideChannel

@@ -12,9 +12,9 @@ from denizen.engine.resume import question_of
 from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import Accept, Answer, Channel, Fetch, InboundMessage
 from denizen.runtime.clock import wait_until
-from denizen.sessions.facts import SearchIndex
 from denizen.sessions.retention import prune
 from denizen.sessions.search_file import SearchFile
+from denizen.sessions.search_index import SearchIndex
 from denizen.sessions.spend import Sums
 from denizen.sessions.spend_file import SpendFile
 from denizen.trusted.session_files import SessionFiles

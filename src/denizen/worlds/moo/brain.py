@@ -25,7 +25,7 @@ from denizen.errors import DenizenError, ModelError
 from denizen.events import RunResult
 from denizen.messages import ToolResult
 from denizen.ports import Session, Tool, Toolset
-from denizen.sessions.held import SessionRequest
+from denizen.sessions.request_socket import SessionRequest
 from denizen.worlds.moo.chain import check_stall, process_sign_in
 from denizen.worlds.moo.character import Character
 from denizen.worlds.moo.character_state import CharacterState
@@ -65,7 +65,7 @@ UNPROVEN_PAGES = (
     "This server doesn't prove who sends a page, so pages about the token don't count: the chain needs a chain_secret, "
     "the same for all of it (in group.toml, or [moo] of each agent)."
 )
-NEVER_THINKS = "It follows no instructions: its model is `offline`. Set a model in its denizen.toml."
+NO_MODEL = "It follows no instructions: its model is `offline`. Set a model in its denizen.toml."
 NUDGE = "You have a goal, and do nothing for it. Act now, with a call. If the goal is reached, call done."
 
 
@@ -142,12 +142,12 @@ class Brain:
         self._heard.put_nowait(text)
 
     async def answer(self, request: SessionRequest) -> str:
-        """Instruct the agent as its operator, or page a player, once for each id: its answer, or the page's `Sent`."""
+        """Instruct the agent as its operator, or page a player, once per id. Returns the answer, or `Sent`."""
         answers = self._state.answers_to_operator
         if request.page and not self._sender.is_connected:
             return PAGE_LATER
         if not request.page and self._agent.model.name == "offline":
-            return NEVER_THINKS
+            return NO_MODEL
         if await answers.is_new(request.id):
             self._heard.put_nowait(request)
         answer = await answers.answer(request.id)
@@ -200,7 +200,7 @@ class Brain:
                     case str() as text:
                         self._take_instruction(text)
                     case SessionRequest(request_id, text, page=""):
-                        self._state.answers_to_operator.take(request_id)
+                        self._state.answers_to_operator.add_to_window(request_id)
                         self._take_instruction(text)
                     case SessionRequest() as request:
                         await self._page(request)
@@ -281,7 +281,7 @@ class Brain:
     async def _page(self, request: SessionRequest) -> None:
         sent = page_outcome(await self._actor.send(*page(request.page, request.text)))
         answer = msgspec.json.encode(sent).decode()
-        await self._state.answers_to_operator.settle_one(request.id, answer, is_final=sent.state != "later")
+        await self._state.answers_to_operator.save_answer(request.id, answer, is_final=sent.state != "later")
 
     def _publish_facts(self) -> None:
         room = self._sender.room
@@ -472,7 +472,7 @@ class Brain:
         if outcome != "no_budget":
             self._state.note(f"[Cycle] duration={seconds:.1f}s tool_calls={actor.acted}")
         await actor.pass_on()
-        await self._state.answers_to_operator.settle(problem)
+        await self._state.answers_to_operator.end_cycle(problem)
         if outcome in {"llm_failed", "no_budget"}:
             self._armed, self._rests_until = True, self._active_at + MODEL_RETRY_DELAY_S
         else:
@@ -497,7 +497,7 @@ class Brain:
 
     def _asks(self) -> None:
         """The model is asked: it sees all that was to begin a cycle."""
-        self._state.answers_to_operator.see()
+        self._state.answers_to_operator.mark_seen()
         if self._is_instructed or self._state.is_awake:
             self._own_cycles = self._idle_cycles = 0
             self._state.is_done = False

@@ -1,4 +1,4 @@
-"""A text world as a channel of the gateway: running characters page their owner there. It only sends."""
+"""The gateway's channel to a text world: running characters page their owner. It only sends."""
 
 import asyncio
 from typing import Annotated
@@ -7,7 +7,7 @@ import msgspec
 
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelSettings, Sent
 from denizen.ports.queue import OutboundMessage
-from denizen.sessions.held import AnswerLost, NotListening, SessionRequest, request_answer, sessions_named
+from denizen.sessions.request_socket import AnswerLost, SessionNotRunning, SessionRequest, send_request, sessions_named
 from denizen.worlds.moo.operator_answers import PAGE_RETRY_S
 
 TIMEOUT_S = 120.0
@@ -21,7 +21,7 @@ class MooChannelSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unkn
 
 
 class MooChannel:
-    """One chat for each character."""
+    """Sends to a chat by having its character page the owner."""
 
     limits = ChannelLimits(length=1_000, reconciles=True)
 
@@ -45,17 +45,17 @@ class MooChannel:
         page = SessionRequest(f"{self.name}:{message.id}", message.content, page=self._owner)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                return msgspec.json.decode(await request_answer(self._home, str(found[0]), page), type=Sent)
-        except NotListening:
+                return msgspec.json.decode(await send_request(self._home, str(found[0]), page), type=Sent)
+        except SessionNotRunning:
             return Sent("later", f"{message.chat} isn't running.", retry_after=PAGE_RETRY_S)
         except AnswerLost:
-            return Sent("unknown", f"{message.chat} ended before it answered.")
+            return Sent("unknown", f"{message.chat} stopped before it answered.")
         except TimeoutError:
             return Sent("unknown", f"{message.chat} didn't answer within {TIMEOUT_S:g} s.")
 
 
 async def check(settings: MooChannelSettings) -> str:
-    """The owner's name: which characters run is seen when something is sent."""
+    """The owner's name. Whether characters run shows only when sending."""
     return settings.owner
 
 
@@ -69,5 +69,5 @@ KIND = ChannelKind(
     connect=MooChannel,
     check=check,
     account=account,
-    steps="The owner is your own player in the text world. Characters that run page it: denizen moo run DIR",
+    steps="The owner is your own player in the text world. Running characters page it: denizen moo run DIR",
 )

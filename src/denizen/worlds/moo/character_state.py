@@ -73,7 +73,7 @@ class CharacterState:
 
     def tell(self, kind: Kind, text: str) -> None:
         """Send a line to the listener, which logs it."""
-        self.answers_to_operator.hear(kind, text)
+        self.answers_to_operator.add_output(kind, text)
         self.listener.line(kind, text)
 
     def note(self, text: str) -> None:

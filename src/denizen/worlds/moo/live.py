@@ -10,7 +10,7 @@ import msgspec
 from denizen.config.home import places
 from denizen.runtime.cancellation import first_completed
 from denizen.runtime.clock import BackOff, Clock
-from denizen.sessions.held import answering
+from denizen.sessions.request_socket import serve_requests
 from denizen.worlds.moo.attribution import OutputTiming
 from denizen.worlds.moo.brain import Brain
 from denizen.worlds.moo.connection import connected
@@ -36,7 +36,7 @@ async def live(brain: Brain, folder: AgentFolder, clock: Clock, stop: asyncio.Ev
     server = msgspec.structs.replace(server, password=folder.password)
     failures = 0
     await brain.begin()
-    async with answering(home, folder.session_key, brain.answer):
+    async with serve_requests(home, folder.session_key, brain.answer):
         while not stop.is_set():
             try:
                 async with AsyncExitStack() as stack:

@@ -33,7 +33,7 @@ def project(tmp_path: Path) -> Path:
     return workspace
 
 
-async def test_undo_shows_what_comes_back_and_redo_brings_it_forward(serve: Serve, home: Path, tmp_path: Path) -> None:
+async def test_undo_and_redo_are_previewed_and_done(serve: Serve, home: Path, tmp_path: Path) -> None:
     workspace = project(tmp_path)
     async with serve(WRITES, "done", workspace=workspace) as scene, reached(scene, home) as client:
         await say(scene, client, "Mend the roof", 1)
@@ -135,7 +135,7 @@ async def test_changes_between_checkpoints_are_shown_without_secrets(serve: Serv
         assert (await ask(client, "/diff?from=nonsense"))[0] == 404
 
 
-async def test_what_the_model_saw_is_shown_at_any_point(serve: Serve, home: Path) -> None:
+async def test_model_context_is_shown_at_any_entry(serve: Serve, home: Path) -> None:
     async with serve("one", "two") as scene, reached(scene, home) as client:
         await say(scene, client, "First", 1)
         await say(scene, client, "Second", 2)

@@ -12,7 +12,7 @@ from denizen import Agent, load_config, run_agent
 from denizen.testing import ScriptedModel
 
 
-async def test_what_was_said_is_found_in_sessions_of_every_channel(serve: Serve, home: Path) -> None:
+async def test_messages_are_found_in_sessions_of_every_channel(serve: Serve, home: Path) -> None:
     async with serve("The roof leaks.") as scene, reached(scene, home) as client:
         await client.post(id="1", content="Is it tight?")
         await scene.contents(1)

@@ -113,7 +113,7 @@ async def test_browser_stays_signed_in_over_a_restart_and_not_over_a_new_token(s
         assert (await browser.ask("GET", "/api/status", own))[0] == 401
 
 
-async def test_sign_out_makes_the_cookie_void_and_ends_the_browsers_events(serve: Serve, home: Path) -> None:
+async def test_sign_out_invalidates_the_cookie_and_ends_the_browsers_events(serve: Serve, home: Path) -> None:
     async with serve() as scene, reached(scene, home) as client, signed_in(client) as browser:
         [cookie] = browser.session.cookie_jar
         async with (

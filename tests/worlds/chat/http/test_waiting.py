@@ -90,12 +90,12 @@ async def test_a_yes_for_the_session_answers_later_questions_and_one_for_good_is
     assert 'tool = "post"' in (home / "denizen.toml").read_text()
 
 
-async def test_scope_goes_with_a_yes_alone(serve: Serve, home: Path) -> None:
+async def test_scope_is_accepted_only_with_an_approval(serve: Serve, home: Path) -> None:
     async with serve() as scene, reached(scene, home) as client:
         assert await control(client, key_of("ann"), type="deny", call_id="1", scope="always") == 400
 
 
-async def test_question_of_a_terminals_session_says_how_it_is_answered(serve: Serve, home: Path) -> None:
+async def test_question_at_a_terminal_says_how_to_answer_it(serve: Serve, home: Path) -> None:
     async with serve() as scene, reached(scene, home) as client:
         config = load_config(home=home, environ={}, cwd=home)
         script = [call(("post", {"text": "hello"}))]

@@ -12,7 +12,7 @@ from tests.worlds.chat.turns.test_sender_access import NOBODY, accepted, code_of
 from denizen.ports import ChannelSettings
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
-from denizen.sessions.held import SessionRequest, answering
+from denizen.sessions.request_socket import SessionRequest, serve_requests
 from denizen.testing import FakeClock, MemoryChannel
 
 MASON = "agent:mason:channel:moo:account:mason@{}:peer:direct:world"
@@ -44,7 +44,7 @@ async def has_run(home: Path, host: str = "moo.example") -> str:
 @asynccontextmanager
 async def running(home: Path, host: str = "moo.example") -> AsyncGenerator[Character]:
     character = Character()
-    async with answering(home, await has_run(home, host), character.answer):
+    async with serve_requests(home, await has_run(home, host), character.answer):
         yield character
 
 
@@ -67,11 +67,11 @@ async def test_answer_comes_back_to_the_chat_that_asked(serve: Serve, home: Path
     [
         ("/in mason hello", "mason isn't running. Start it: denizen moo run DIR"),
         ("/in tinker hello", "No character is called tinker. Characters: mason."),
-        ("/in mason", "Say what mason is to do or answer: /in mason what are you doing?"),
+        ("/in mason", "Add an instruction or a question for mason: /in mason what are you doing?"),
         ("/in", "No character is called that. Characters: mason."),
     ],
 )
-async def test_why_there_is_no_answer_is_the_answer(serve: Serve, home: Path, command: str, answered: str) -> None:
+async def test_missing_answer_is_explained(serve: Serve, home: Path, command: str, answered: str) -> None:
     await has_run(home)
     async with serve() as scene:
         assert await reply(scene, command) == answered
@@ -85,7 +85,7 @@ async def test_home_without_characters_says_how_to_run_one(serve: Serve) -> None
         )
 
 
-async def test_of_two_with_one_name_the_running_one_is_meant_or_the_account_decides(serve: Serve, home: Path) -> None:
+async def test_name_of_two_characters_means_the_running_one_or_needs_the_account(serve: Serve, home: Path) -> None:
     await has_run(home, "old.example")
     async with serve() as scene, running(home) as mason:
         assert await reply(scene, "/in mason hello") == "mason: Laying bricks."

@@ -189,7 +189,7 @@ async def test_strangers_with_names_that_anybody_can_take_hear_why_once_an_hour(
         assert not await scene.gateway.access.pairings()
 
 
-async def test_owners_chat_counts_only_where_it_is_known_to_be_the_senders(serve: Serve) -> None:
+async def test_owners_chat_counts_only_if_it_is_known_to_be_the_senders(serve: Serve) -> None:
     settings: dict[str, Any] = {"allow": ChannelSettings(allow=["account:eve"]), "owner": ["memory:ann"]}
     async with serve("hi", channels=[MemoryChannel()], **settings) as scene:
         await accepted(scene, written("/pair", "account:eve", chat="ann", vouched_for="sender"))

@@ -44,7 +44,7 @@ class ChannelState(msgspec.Struct, frozen=True, omit_defaults=True):
 class ChannelStates:
     """Tracks the states of a gateway's channels.
 
-    A channel that stays down, is refused, or doesn't take its messages for long, raises one alarm.
+    A channel raises one alarm if it stays down, is refused, or takes no messages for long.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ChannelStates:
         new_accept: Callable[[], Awaitable[Accept]],
         explain: Callable[[Exception], str],
     ) -> Never:
-        """Receive until cancelled: after a failure, again with a delay that doubles, and a new `accept`."""
+        """Receive until cancelled; after a failure, receive again after a doubling delay, with a new `accept`."""
         failures = 0
         while True:
             began = self._clock.monotonic()
@@ -116,7 +116,7 @@ class ChannelStates:
     async def note_outcome(self, name: str, chat: str, sent: Sent, waited_s: float) -> None:
         """Record the outcome of a send, and how long its message has waited.
 
-        A service that can be reached, but takes no messages to some chats for long, raises one alarm, too.
+        It also raises one alarm if the service can be reached, but takes no messages to some chats for long.
         """
         if sent.state == "sent":
             self._stuck_chats.discard((name, chat))

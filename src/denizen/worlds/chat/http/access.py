@@ -14,7 +14,7 @@ from denizen.runtime.clock import Clock
 from denizen.text.plural import counted
 from denizen.worlds.chat.http.connections import Connections
 from denizen.worlds.chat.http.page_files import PAGE_ROUTES
-from denizen.worlds.chat.http.requests import Refused, answering, json_response, read_body, refusal
+from denizen.worlds.chat.http.requests import Refused, json_handler, json_response, read_body, refusal
 from denizen.worlds.chat.http.sign_in import SignInLink, SignIns, cookie_name, set_cookie
 from denizen.worlds.chat.http.token import new_token, read_token
 from denizen.worlds.chat.settings import GatewaySettings
@@ -222,8 +222,8 @@ async def post_sign_out(request: web.Request) -> web.Response:
 
 
 ROUTES = [
-    web.post("/api/token", answering(post_token)),
-    web.post("/api/sign-in-links", answering(post_sign_in_link)),
+    web.post("/api/token", json_handler(post_token)),
+    web.post("/api/sign-in-links", json_handler(post_sign_in_link)),
     web.post("/api/sign-in", post_sign_in),
     web.post("/api/sign-out", post_sign_out),
 ]

@@ -20,7 +20,7 @@ from denizen.runtime.cache import SharedCache
 from denizen.sessions import SessionKey, new_name, short_name
 from denizen.trusted.pending_checks import run_pending_checks
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, answering, read_body, read_key
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_handler, read_body, read_key
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.turns.commands import record_for
 
@@ -218,11 +218,11 @@ def _refused(error: DenizenError) -> Exception:
 
 
 ROUTES = [
-    web.post("/api/sessions/{key}/fork", answering(post_fork)),
-    web.get("/api/sessions/{key}/undo", answering(get_undo)),
-    web.post("/api/sessions/{key}/undo", answering(post_undo)),
-    web.get("/api/sessions/{key}/redo", answering(get_redo)),
-    web.post("/api/sessions/{key}/redo", answering(post_redo)),
-    web.get("/api/sessions/{key}/diff", answering(get_diff)),
-    web.get("/api/sessions/{key}/context", answering(get_context)),
+    web.post("/api/sessions/{key}/fork", json_handler(post_fork)),
+    web.get("/api/sessions/{key}/undo", json_handler(get_undo)),
+    web.post("/api/sessions/{key}/undo", json_handler(post_undo)),
+    web.get("/api/sessions/{key}/redo", json_handler(get_redo)),
+    web.post("/api/sessions/{key}/redo", json_handler(post_redo)),
+    web.get("/api/sessions/{key}/diff", json_handler(get_diff)),
+    web.get("/api/sessions/{key}/context", json_handler(get_context)),
 ]

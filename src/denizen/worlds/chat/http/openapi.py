@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 from aiohttp import hdrs, web
 
-from denizen.sessions.facts import UsageBy
+from denizen.sessions.search_index import UsageBy
 from denizen.worlds.chat.http.access import (
     OPEN_ROUTES,
     SignInRequest,
@@ -30,9 +30,9 @@ from denizen.worlds.chat.http.jobs import post_job
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.page_files import PAGE_ROUTES
 from denizen.worlds.chat.http.pairings import PairingRequest, post_pairing
-from denizen.worlds.chat.http.queued import QueueChange, post_queue
 from denizen.worlds.chat.http.responses import ResponseRequest, post_response
 from denizen.worlds.chat.http.search import MAX_DAYS, MAX_FOUND, UsageReport, get_search, get_usage
+from denizen.worlds.chat.http.session_queue import QueueChange, post_queue
 from denizen.worlds.chat.http.sessions import MAX_ENTRIES, PAGE, get_session, get_sessions
 from denizen.worlds.chat.timers.cron import JobRequest
 

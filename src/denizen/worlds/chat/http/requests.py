@@ -27,7 +27,7 @@ def json_response(answer: msgspec.Struct, status: int = 200) -> web.Response:
     return web.Response(body=_ENCODER.encode(answer), status=status, content_type="application/json")
 
 
-def answering(handler: Callable[[web.Request], Awaitable[msgspec.Struct]]) -> Callable[..., Awaitable[web.Response]]:
+def json_handler(handler: Callable[[web.Request], Awaitable[msgspec.Struct]]) -> Callable[..., Awaitable[web.Response]]:
     """A handler whose answer is a struct, as aiohttp calls it; the struct is also the route's description."""
 
     @functools.wraps(handler)

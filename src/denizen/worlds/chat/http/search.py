@@ -10,8 +10,8 @@ from typing import get_args
 import msgspec
 from aiohttp import web
 
-from denizen.sessions.facts import FoundSession, UsageBy, UsageRow
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, answering, json_response, read_number
+from denizen.sessions.search_index import FoundSession, UsageBy, UsageRow
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_handler, json_response, read_number
 
 MAX_FOUND = 100
 """Sessions in one response."""
@@ -78,4 +78,4 @@ def _as_csv(rows: list[UsageRow]) -> str:
     return text.getvalue()
 
 
-ROUTES = [web.get("/api/search", answering(get_search)), web.get("/api/usage", get_usage)]
+ROUTES = [web.get("/api/search", json_handler(get_search)), web.get("/api/usage", get_usage)]

@@ -12,7 +12,7 @@ from denizen.errors import DenizenError, SessionUnknown
 from denizen.ports import SessionInfo
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, answering, read_key, read_number
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_handler, read_key, read_number
 
 PAGE = 200
 """Sessions, or entries, in one response, unless a `limit` asks for more entries."""
@@ -90,4 +90,7 @@ async def get_session(request: web.Request) -> EntryPage:
     return EntryPage([*entries[first:end]], next_, first, len(entries))
 
 
-ROUTES = [web.get("/api/sessions", answering(get_sessions)), web.get("/api/sessions/{key}", answering(get_session))]
+ROUTES = [
+    web.get("/api/sessions", json_handler(get_sessions)),
+    web.get("/api/sessions/{key}", json_handler(get_session)),
+]

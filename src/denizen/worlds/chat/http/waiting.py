@@ -15,7 +15,7 @@ from denizen.ports import SessionInfo
 from denizen.sessions import short_name
 from denizen.sessions.index import title_of
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http.requests import GATEWAY, answering
+from denizen.worlds.chat.http.requests import GATEWAY, json_handler
 from denizen.worlds.chat.ledger import questions
 from denizen.worlds.chat.ledger.pairings import Pairing
 from denizen.worlds.chat.ledger.questions import OpenQuestion
@@ -122,4 +122,4 @@ def _described(entries: Sequence[AnyEntry], key: str, call: WaitingCall, *, at: 
     )
 
 
-ROUTES = [web.get("/api/waiting", answering(get_waiting))]
+ROUTES = [web.get("/api/waiting", json_handler(get_waiting))]

@@ -73,9 +73,9 @@ def queued(db: LedgerConnection, session_key: str) -> list[QueuedMessage]:
 
 
 def change_waiting(db: LedgerConnection, session_key: str, message_id: str, content: str) -> bool:
-    """Give a waiting message another content, or take it back if that is empty.
+    """Replace a waiting message's content, or take the message back if the new content is empty.
 
-    False: there is none of that id, a turn may have read it, or it is a command, which has no other content.
+    Returns False if no waiting message has that id, a turn may have read it, or it is a command, which can't be edited.
     """
     ledger.follow(db, session_key)
     row = db.execute(

@@ -139,11 +139,11 @@ def replies(
 
 
 def last_result(db: LedgerConnection, channel: str, run_id: str) -> str:
-    """What came of a job's last run, whose id begins with `run_id`, in a line; empty: the ledger knows of none."""
+    """The result of a job's last run, whose id begins with `run_id`, in a line; empty if the ledger has none."""
     row = db.execute(
         "SELECT id, state, reason FROM inbox WHERE channel = ? AND (id > ? AND id < ? OR id > ? AND id < ?) "
         "ORDER BY seq DESC LIMIT 1",
-        [channel, *(end for start in (run_id, woken_id(run_id)) for end in (start, f"{start}~"))],
+        [channel, *(end for start in (run_id, continuation_id(run_id)) for end in (start, f"{start}~"))],
     ).fetchone()
     if row is None or row[1] != "done":
         return f"{row[1]}: {row[2]}".removesuffix(": ") if row else ""
@@ -153,8 +153,8 @@ def last_result(db: LedgerConnection, channel: str, run_id: str) -> str:
     return _outbound(reply[0]).content.strip().partition("\n")[0] if reply else "no reply"
 
 
-def woken_id(run_id: str) -> str:
-    """The id, or its beginning, of the message that continues a run once its wake script has ended."""
+def continuation_id(run_id: str) -> str:
+    """The id, or its prefix, of the message that continues a run after its wake script."""
     return f"woken:{run_id}"
 
 

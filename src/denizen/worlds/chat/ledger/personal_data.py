@@ -1,4 +1,4 @@
-"""Finds and deletes what the ledger has of a sender."""
+"""Finds and deletes a sender's data in the ledger."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from denizen.worlds.chat.ledger.questions import MAX_ID_CHARS
 class PersonalData(NamedTuple):
     """The rows of a sender's messages, and their direct chats with sessions, received files and jobs.
 
-    `groups` are the sessions of groups in which they wrote, which others share. `is_open`: a message isn't over yet.
+    `groups` are the sessions of groups in which they wrote with others. `is_open`: a message isn't finished yet.
     """
 
     rows: set[int]
@@ -29,7 +29,7 @@ class PersonalData(NamedTuple):
 
 
 def personal_data(db: LedgerConnection, senders: Iterable[tuple[str, str]]) -> PersonalData:
-    """What there is of these senders, as channel and id."""
+    """Find the data of these senders, given as channel and id."""
     rows, chats, is_open = set[int](), set[tuple[str, str]](), False
     sessions, media, groups = set[str](), set[str](), set[str]()
     for channel, sender in senders:
@@ -60,7 +60,7 @@ def personal_data(db: LedgerConnection, senders: Iterable[tuple[str, str]]) -> P
 
 
 def delete_personal_data(db: LedgerConnection, found: PersonalData, senders: Iterable[tuple[str, str]]) -> None:
-    """Delete it, and the pairings. Their messages must be over."""
+    """Delete the data and the pairings. The messages must be finished."""
     for seq in found.rows:
         db.execute("DELETE FROM inbox WHERE seq = ?", [seq])
     for channel, chat in found.chats:

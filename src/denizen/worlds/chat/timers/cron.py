@@ -21,7 +21,7 @@ from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.database import Database, wait_for_event_or
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.settings import CronSettings, Missed
-from denizen.worlds.chat.timers.wake import WakeScript
+from denizen.worlds.chat.timers.wake_script import WakeScript
 
 MISSED_AFTER_S = 60.0
 """A run that hasn't begun after so many seconds is missed."""
@@ -107,7 +107,7 @@ class JobRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JobStatus(msgspec.Struct, frozen=True):
-    """A job, its next run (None: disabled), and what came of its last one, in a line (empty: there was none)."""
+    """A job, its next run (None: disabled), and its last result in a line (empty: there was none)."""
 
     job: CronJob
     due: datetime | None
@@ -135,7 +135,7 @@ class Cron:
             await wait_for_event_or(self._bell, due, self._clock)
 
     def plan(self, new: NewJob, seed: str, *, home: str = "", in_chat: bool = False) -> tuple[CronJob, datetime]:
-        """The job, whose id is made of `seed`, and its first run. Raises ToolRefused if there is none."""
+        """The job, with an id derived from `seed`, and its first run. Raises ToolRefused if there is none."""
         if not (new.text.strip() and new.when.strip()):
             raise ToolRefused("a job needs `text` and `when`")
         now = self._clock.now()
@@ -157,7 +157,7 @@ class Cron:
         return job, due
 
     async def carry_out(self, asked: JobRequest) -> list[JobStatus]:
-        """The jobs that were listed or added. Raises ToolRefused for what can't be done."""
+        """Carry out a request, and return the listed or added jobs. Raises ToolRefused if it can't."""
         if asked.type == "list":
             return await self._database.read(_statuses)
         if asked.type != "add":
@@ -253,7 +253,7 @@ class Cron:
         if late > MISSED_AFTER_S and job.missed == "skip":
             return f"it was due {late:.0f} s ago"
         runs = [(job.session_key, _run_id(job)), (_script_session(job), _run_id(job))]
-        runs.append((job.session_key, outbound.woken_id(_run_id(job))))
+        runs.append((job.session_key, outbound.continuation_id(_run_id(job))))
         if any(ledger.is_busy(db, key, prefix) for key, prefix in runs):
             return "its last run hasn't ended"
         return ""

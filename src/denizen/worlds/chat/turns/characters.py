@@ -11,8 +11,15 @@ from denizen.ports import InboundMessage, OutboundMessage
 from denizen.runtime.cancellation import first_completed
 from denizen.runtime.clock import Clock
 from denizen.sessions import SessionKey
-from denizen.sessions.held import AnswerLost, NotListening, SessionRequest, request_answer, sessions_named, sessions_of
 from denizen.sessions.key import bounded
+from denizen.sessions.request_socket import (
+    AnswerLost,
+    SessionNotRunning,
+    SessionRequest,
+    send_request,
+    sessions_named,
+    sessions_of,
+)
 from denizen.worlds.chat.ledger import outbound
 from denizen.worlds.chat.ledger.ledger import KEPT_IN
 from denizen.worlds.chat.turns import commands
@@ -23,7 +30,7 @@ _MAX_NAME_CHARS = 80
 
 
 def in_own_session(message: InboundMessage) -> InboundMessage:
-    """The message, moved out of its chat's session: turns there don't wait for the character."""
+    """The message in a session of its own, so the chat's turns don't wait for the character."""
     key, name = SessionKey.parse(message.session_key), _name_and_words(message)[0]
     own = replace(key, peer=f"{key.peer}~in {bounded(name, _MAX_NAME_CHARS)}")
     metadata = {**message.metadata, KEPT_IN: message.session_key}
@@ -31,14 +38,14 @@ def in_own_session(message: InboundMessage) -> InboundMessage:
 
 
 def is_instruction(message: InboundMessage) -> bool:
-    """Whether its turn is a character's."""
+    """Whether the message is for a character."""
     return commands.QUEUED in message.metadata and split_command(message.content)[0] == "in"
 
 
 async def reply_of_character(agent: AgentRecord, message: InboundMessage) -> OutboundMessage:
     """The character's answer to its operator's instruction, or why there is none.
 
-    A message whose turn runs again has the same answer: the character isn't instructed twice.
+    If the turn runs again, the answer is the same: the character isn't instructed twice.
     """
     words = await _ask(agent.home, message, agent.clock)
     in_chat = msgspec.structs.replace(message, session_key=message.metadata[KEPT_IN])
@@ -55,21 +62,21 @@ async def _ask(home: Path, message: InboundMessage, clock: Clock) -> str:
         )
         return f"No character is called {name or 'that'}. Characters: {names}."
     if not words:
-        return f"Say what {name} is to do or answer: /in {name} what are you doing?"
+        return f"Add an instruction or a question for {name}: /in {name} what are you doing?"
     if len(found) > 1:
         return f"{len(found)} characters are called {name}. Say which: {', '.join(key.account for key in found)}"
     request = SessionRequest(f"{message.channel}:{message.id}", words)
-    asking = request_answer(home, str(found[0]), request)
+    asking = send_request(home, str(found[0]), request)
     async with first_completed(asking, clock.sleep(ANSWER_TIMEOUT_S)) as (asked, _):
         if not asked.done():
             minutes = ANSWER_TIMEOUT_S / 60
-            return f"{name} has the instruction, and hasn't answered for {minutes:g} minutes. It may still follow it."
+            return f"{name} has the instruction, but hasn't answered for {minutes:g} minutes. It may still follow it."
         try:
             return f"{name}: {asked.result()}"
-        except NotListening:
+        except SessionNotRunning:
             return f"{name} isn't running. Start it: denizen moo run DIR"
         except AnswerLost:
-            return f"{name} ended before it answered. It may have followed the instruction, and isn't given it again."
+            return f"{name} stopped before it answered. It may have followed the instruction; it won't get it again."
 
 
 def _name_and_words(message: InboundMessage) -> tuple[str, str]:

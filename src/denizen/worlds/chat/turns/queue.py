@@ -108,7 +108,7 @@ class LedgerQueue:
         With `waits` it gets its own turn, even if its channel's messages go to a running turn.
         """
         how = "queue" if waits else self.when_busy.get(message.channel, "queue")
-        self.database.ring()  # a worker claims it right after, in the same transaction if possible
+        self.database.ring()  # a worker claims it next, in the same transaction if possible
         accepted = await self.database.run(partial(edits.put, message=message, when_busy=how), message.session_key)
         if how != "queue":
             self.database.ring()  # a running turn may read it: a full queue has looked too early

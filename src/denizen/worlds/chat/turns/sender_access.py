@@ -14,7 +14,7 @@ from denizen.worlds.chat.turns.people import People, sender_of
 _DENIES_EVERYONE = ChannelSettings()
 """Used for a channel without settings: nobody is allowed."""
 _UNPROVEN = (
-    "I can't answer: anybody can take your name here, so I don't know that you are you. Log in to an account that this "
+    "I can't answer: anybody can take your name here, so I can't tell that it's you. Log in to an account that this "
     "network checks, or write to me directly instead of through a room. Then write again."
 )
 
@@ -96,7 +96,7 @@ class SenderAccess:
             self._outbox.added(message)
 
     async def _explain_once(self, message: InboundMessage, *, is_known: bool) -> None:
-        """Say why the sender isn't admitted: once to each name that is, and in direct chats to one stranger an hour."""
+        """Explain why the sender isn't admitted: once per known name, and to one stranger an hour in direct chats."""
         name = sender_of(message) if is_known else f"{message.channel} {self._now() // CODE_LIFETIME_S:.0f}"
         if name not in self._explained and (is_known or not message.is_group):
             self._explained.add(name)

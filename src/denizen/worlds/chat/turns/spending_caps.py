@@ -10,7 +10,7 @@ from denizen.engine import AgentRecord
 from denizen.errors import DenizenError
 from denizen.ports import Budget, InboundMessage, OutboundMessage
 from denizen.runtime.clock import Clock
-from denizen.sessions.spend import InTurn, Sums
+from denizen.sessions.spend import SerialExecutor, Sums
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.turns.people import People, sender_of
@@ -36,7 +36,7 @@ class SpendingCaps:
         self._people = people
         self._sums = sums
         self._clock = clock
-        self._in_turn = InTurn(sums)
+        self._executor = SerialExecutor(sums)
 
     async def refusal(self, message: InboundMessage) -> OutboundMessage | None:
         """The reply if a cap forbids a turn for the message; None if the turn may start.
@@ -56,7 +56,7 @@ class SpendingCaps:
 
     async def reached_cap(self, caps: Sequence[SpendingCap]) -> str:
         """A sentence about the cap that is reached; empty if none is. Raises DenizenError if the sums can't be read."""
-        sums = await self._in_turn.run(self._sums.read, [cap.sum for cap in caps])
+        sums = await self._executor.run(self._sums.read, [cap.sum for cap in caps])
         for cap in caps:
             if (spent := sums.get(cap.sum, 0.0)) >= cap.limit:
                 return f"Today's budget of {cap.subject} is spent: ${spent:.4f} of ${cap.limit:g} ({cap.setting})."
@@ -64,7 +64,7 @@ class SpendingCaps:
 
     async def add(self, caps: Sequence[SpendingCap], usd: float) -> None:
         """Count the cost of a call. Raises DenizenError if it can't be written."""
-        await self._in_turn.run(self._sums.add, {cap.sum: usd for cap in caps})
+        await self._executor.run(self._sums.add, {cap.sum: usd for cap in caps})
 
     def _caps(self, message: InboundMessage) -> list[SpendingCap]:
         if message.channel in outbound.POLLED or ledger.ORIGIN in message.metadata or self._people.is_owner(message):

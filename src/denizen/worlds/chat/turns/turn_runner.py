@@ -33,7 +33,7 @@ from denizen.worlds.chat.ledger.database import LedgerError
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions, parts_of, reply_text
 from denizen.worlds.chat.settings import GatewaySettings
 from denizen.worlds.chat.timers.heartbeat import BEAT, reply_of, start_of
-from denizen.worlds.chat.timers.wake import ScriptCaller, WakeScript, outcome_of
+from denizen.worlds.chat.timers.wake_script import WakeScript, WakeScriptModel, outcome_of
 from denizen.worlds.chat.turns import caller, characters, commands, spawn
 from denizen.worlds.chat.turns.queue import HELD_RETRY_S
 from denizen.worlds.chat.turns.spending_caps import SpendingCaps
@@ -83,7 +83,7 @@ class TurnRunner:
         if characters.is_instruction(message):
             return await characters.reply_of_character(self._agent.record, message)
         if WakeScript.of(message) and turn.attempt == 1:
-            with suppress(SessionUnknown):  # that of its last run: there may be a run each minute
+            with suppress(SessionUnknown):  # of the last run: there may be a run each minute
                 await self._agent.record.store.remove(message.session_key)
         try:
             async with self._opened(message.session_key) as session:
@@ -167,9 +167,9 @@ class TurnRunner:
     async def _run_script(
         self, turn: QueuedTurn, session: Session, script: WakeScript
     ) -> InboundMessage | OutboundMessage | Parked | None:
-        """Run a job's wake script, with which the model has nothing to do."""
+        """Run a job's wake script, without the model."""
         message = turn.message
-        record = replace(self._agent.record, model=ScriptCaller(script.command))
+        record = replace(self._agent.record, model=WakeScriptModel(script.command))
         options = self._options(message, stream=False, history=False)
         said, host = UserMessage(parts_of(message), message.id), _TurnHost(turn, self._emit, stream=False)
         result = await run_turn(record, session, said, host, options)

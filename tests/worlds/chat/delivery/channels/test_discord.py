@@ -208,7 +208,7 @@ async def test_message_that_was_sent_long_ago_is_found_in_the_history(server: Di
     assert len(server.messages[HOME]) == 2
 
 
-async def test_message_that_later_ones_may_hide_stays_unknown(server: DiscordServer, channel: Channel) -> None:
+async def test_message_too_far_back_to_find_stays_unknown(server: DiscordServer, channel: Channel) -> None:
     async with listening(channel, server) as messages:
         await server.post(HOME, ANN, "Hello")
         hello = await messages.get()

@@ -251,7 +251,7 @@ async def test_sender_is_an_account_if_logged_in(kind: str, request: pytest.Fixt
 
 @needs_ngircd
 @pytest.mark.parametrize(("trust_nicks", "vouched_for"), [(False, "nothing"), (True, "chat")])
-async def test_nick_is_proof_only_by_setting(
+async def test_nick_is_proof_of_identity_only_with_trust_nicks(
     trust_nicks: bool, vouched_for: str, ngircd: IrcServer, tmp_path: Path
 ) -> None:
     channel = connected(ngircd, tmp_path, trust_nicks=trust_nicks)
@@ -338,7 +338,7 @@ async def test_connection_that_ends_before_the_confirmation_leaves_it_unknown(tm
     assert (sent.state, again.state) == ("unknown", "unknown")
 
 
-async def test_message_to_the_operators_of_a_room_is_of_a_group(tmp_path: Path) -> None:
+async def test_message_to_the_operators_of_a_room_is_a_group_message(tmp_path: Path) -> None:
     lines = [f":bnc 005 {NICK} CHANTYPES=#& STATUSMSG=&@+ :are supported"]
     lines += [f":ann!a@b PRIVMSG {target} :{NICK}: Hello" for target in ("@#club", "&club", "@&club", NICK)]
     async with bouncer(*lines) as server, receiving(connected(server, tmp_path)) as inbox:

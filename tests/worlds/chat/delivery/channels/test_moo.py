@@ -13,7 +13,7 @@ from tests.worlds.moo.play import FakeWorld, Play, playing
 from denizen.ports import Channel, ChannelHome, ChannelSettings, InboundMessage, OutboundMessage, Sent
 from denizen.runtime.clock import SystemClock
 from denizen.sessions import JsonlStore
-from denizen.sessions.held import SessionRequest, answering
+from denizen.sessions.request_socket import SessionRequest, serve_requests
 from denizen.testing import FarEnd
 from denizen.testing.conformance_channel import Inbox
 from denizen.worlds.moo.channel import KIND, MooChannel, MooChannelSettings
@@ -77,7 +77,7 @@ async def character(home: Path, town: Town, chat: str) -> AsyncGenerator[Play]:
     async with AsyncExitStack() as stack:
         play = await stack.enter_async_context(playing(folder, [], make_world=World, idle_wakeup_seconds=0))
         town.plays[chat] = play
-        await stack.enter_async_context(answering(home, key_of(chat), lambda asked: town.answer(chat, asked)))
+        await stack.enter_async_context(serve_requests(home, key_of(chat), lambda asked: town.answer(chat, asked)))
         yield play
 
 

@@ -35,7 +35,7 @@ MAX_LIBRARY_WAIT_S = 30.0
 """The library waits out shorter flood limits. It doesn't accept a lower value."""
 MAX_BUTTON_CHARS = 100
 MAX_STRANGERS = 100
-"""How many direct chats are remembered in which no message was accepted."""
+"""How many direct chats without an accepted message are remembered."""
 MAX_SEARCHED_MESSAGES = 1000
 """How many of a chat's latest messages are searched for one that may be sent."""
 _PORTAL = "https://discord.com/developers/applications"
@@ -194,7 +194,7 @@ class DiscordChannel:
         await self._save_progress()
 
     async def _save_progress(self) -> None:
-        """Store the progress, of strangers' direct chats only in the newest."""
+        """Store the progress; only the newest direct chats with strangers are kept."""
         chats = self._progress.chats
         strangers = sorted((chat.last, key) for key, chat in chats.items() if not (chat.guild or chat.is_answered))
         for _, key in strangers[:-MAX_STRANGERS]:

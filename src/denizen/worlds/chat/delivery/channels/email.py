@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MAX_MEDIA_BYTES = 10_000_000
 MAX_MAIL_BYTES = 15_000_000
-"""The largest mail that is loaded: attachments are encoded, which makes four bytes of three."""
+"""The largest mail that is loaded; encoding turns three bytes of an attachment into four."""
 SEARCH_ATTEMPTS, SEARCH_INTERVAL_S = 6, 10.0
 """How often the mailbox is searched for a mail that may have been sent, and the seconds between searches."""
 _UNTHREADED_ID_PREFIX = "denizen.main."
@@ -79,7 +79,7 @@ class EmailChannel:
                 sizes = {int(uid[1]): int(size[1]) for uid, size in lines if uid and size}
                 arrived = sorted(
                     uid for uid in sizes if uid > position.uid
-                )  # `*` matches the last mail, also an old one
+                )  # `*` matches the last mail, even an old one
                 for uid in arrived:
                     if message := await self._message(client, uid):
                         await accept(message, partial(self._fetch, client, uid, sizes[uid]))
@@ -104,7 +104,7 @@ class EmailChannel:
         """The message of a mail, without its text and files; None if the mail mustn't be answered."""
         try:
             return self._message_of(await _load(client, uid, "BODY.PEEK[HEADER]"), uid)
-        except _MALFORMED as error:  # it would come again for ever, and all later mail after it
+        except _MALFORMED as error:  # otherwise it would be fetched forever, and block later mail
             _log.warning("%s: mail %d can't be read, and isn't answered: %r", self.name, uid, error)
             return None
 
@@ -153,7 +153,7 @@ class EmailChannel:
                     notes.append(not_received(name, too_large(self.limits)))
                     continue
                 media.append(await save_media(self._home, f"{uid}-{number}", name, content))
-        except _MALFORMED as error:  # it would come again for ever, and all later mail after it
+        except _MALFORMED as error:  # otherwise it would be fetched forever, and block later mail
             text = f"[The text and files of this mail can't be read: {error!r}]"
         return with_files(message, media, [text, *notes])
 

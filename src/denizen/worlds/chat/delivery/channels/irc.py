@@ -65,7 +65,7 @@ class IrcSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_fie
     rooms: list[str] = msgspec.field(default_factory=list)
     """The IRC channels to join: `#name`, or `#name KEY`."""
     trust_nicks: bool = False
-    """Take a nick for a proof of identity: whoever uses an allowed nick, or an owner's, is that person."""
+    """Accept nicks as proof of identity: whoever uses an allowed nick, or an owner's, is treated as that person."""
 
 
 class _Connection:

@@ -58,7 +58,7 @@ _FILTER = {
     },
 }
 _TRANSACTION_LIFETIME = timedelta(hours=12)
-"""How long home servers surely remember transaction ids."""
+"""How long all home servers remember transaction ids."""
 _EPOCH, _MAX_MS = datetime.fromtimestamp(0, UTC), 10**14
 """The latest time, in the year 5138: the sender's server writes what it likes."""
 _log = logging.getLogger(__name__)

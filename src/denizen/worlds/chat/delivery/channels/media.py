@@ -16,7 +16,7 @@ from denizen.ports import ChannelHome, ChannelLimits, Fetch, InboundMessage, Out
 _UNSAFE_IN_NAME = re.compile(r"[^\w.-]")
 _MAX_NAME_CHARS = 80
 Received = tuple[InboundMessage, Fetch | None]
-"""A message as `accept` takes it: with the download of its files, if it has any."""
+"""A message and the download of its files, if it has any: the arguments of `accept`."""
 
 
 async def save_media(home: ChannelHome, identifier: str, name: str, data: bytes) -> str:

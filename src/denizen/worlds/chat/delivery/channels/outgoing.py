@@ -23,7 +23,7 @@ def send_refusal(message: OutboundMessage, limits: ChannelLimits) -> str:
 
 
 def earliest_arrival(message: OutboundMessage) -> datetime | None:
-    """The earliest time, by the service's clock, at which a message that may be sent was; None if that isn't known."""
+    """When a message that may have been sent was first tried, by the service's clock; None if unknown."""
     return message.tried_at - _CLOCK_TOLERANCE if message.tried_at else None
 
 
@@ -34,7 +34,7 @@ def delivery_key(message: OutboundMessage) -> str:
 
 @contextmanager
 def rate_limited_if(is_flood: Callable[[Exception], bool]) -> Generator[None]:
-    """Raise RateLimited for the errors of a preview that are the service's flood limit."""
+    """Turn a preview's flood-limit errors into RateLimited."""
     try:
         yield
     except Exception as error:

@@ -270,7 +270,7 @@ class SlackChannel:
     async def show(self, chat: str, draft: str, text: str) -> str:
         with outgoing.rate_limited_if(lambda error: slack_errors.outcome_of_error(error).state == "later"):
             room, _, thread = chat.partition("/")
-            bare = text.rstrip("… ")  # Slack itself shows that a stream continues
+            bare = text.rstrip("… ")  # Slack itself marks an unfinished stream
             if at := draft.removeprefix(_STREAM_PREFIX):
                 shown = self._streamed.get(draft, bare)
                 if at == draft:

@@ -1,4 +1,4 @@
-"""What errors of Slack's Web API mean for a message."""
+"""Maps errors of Slack's Web API to outcomes of a message."""
 
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 from aiohttp import web
 
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, answering, read_body, read_key
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_handler, read_body, read_key
 from denizen.worlds.chat.ledger import edits
 from denizen.worlds.chat.ledger.edits import QueuedMessage
 
@@ -53,6 +53,6 @@ async def post_queue(request: web.Request) -> QueueChanged:
 
 
 ROUTES = [
-    web.get("/api/sessions/{key}/queue", answering(get_queue)),
-    web.post("/api/sessions/{key}/queue", answering(post_queue)),
+    web.get("/api/sessions/{key}/queue", json_handler(get_queue)),
+    web.post("/api/sessions/{key}/queue", json_handler(post_queue)),
 ]

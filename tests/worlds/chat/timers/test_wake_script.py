@@ -119,7 +119,7 @@ async def test_without_a_sandbox_the_owner_is_asked_and_nothing_runs_before_the_
     assert (workspace / "made").read_text() == "ran\n"
 
 
-async def test_runs_are_left_out_while_a_script_waits_for_an_answer(serve: Serve, workspace: Path) -> None:
+async def test_runs_are_skipped_while_a_script_waits_for_an_answer(serve: Serve, workspace: Path) -> None:
     clock = SimulatedClock(NOON)
     async with serve(clock=clock, workspace=workspace, path="/nowhere") as scene:
         await schedule(scene, "echo mail")

@@ -1,4 +1,4 @@
-"""Reaches a session that another process holds: its holder answers requests on a socket in the home."""
+"""Requests to a session that another process has open, over a Unix socket in the home."""
 
 import asyncio
 import hashlib
@@ -15,14 +15,14 @@ from denizen.errors import ConfigError, DenizenError
 from denizen.sessions.key import SessionKey, key_of
 
 MAX_ADDRESS_BYTES = 100
-"""Bytes of a socket's path that every system takes."""
+"""The longest socket path, in bytes, that every system accepts."""
 MAX_LINE_BYTES = 1 << 24
 
 
 class SessionRequest(msgspec.Struct, frozen=True):
-    """An instruction to a character's session, or a text for it to `page` a player with.
+    """An instruction to a character's session, or a text that it is to `page` a player.
 
-    One with an `id` that was there before has the same answer, and no other effect.
+    A repeated `id` gets the same answer and has no other effect.
     """
 
     id: str
@@ -30,12 +30,12 @@ class SessionRequest(msgspec.Struct, frozen=True):
     page: str = ""
 
 
-class NotListening(DenizenError):
-    """No process that holds the session listens for requests."""
+class SessionNotRunning(DenizenError):
+    """No process has the session open and listens for requests."""
 
 
 class AnswerLost(DenizenError):
-    """The process got the request, and ended before it answered."""
+    """The process got the request, but ended before it answered."""
 
 
 def sessions_of(home: Path, channel: str) -> Sequence[SessionKey]:
@@ -51,8 +51,10 @@ def sessions_named(home: Path, channel: str, name: str) -> Sequence[SessionKey]:
 
 
 @asynccontextmanager
-async def answering(home: Path, key: str, answer: Callable[[SessionRequest], Awaitable[str]]) -> AsyncGenerator[None]:
-    """Answer requests to a session that this process holds, until the end of the block."""
+async def serve_requests(
+    home: Path, key: str, answer: Callable[[SessionRequest], Awaitable[str]]
+) -> AsyncGenerator[None]:
+    """Answer requests to a session that this process has open, until the end of the block."""
     path, tasks = _socket(home, key), set[asyncio.Task[None]]()
     private_folder(path.parent)
 
@@ -62,11 +64,11 @@ async def answering(home: Path, key: str, answer: Callable[[SessionRequest], Awa
         task.add_done_callback(tasks.discard)
 
     try:
-        with _address(path) as address:  # a socket there is that of a process that was killed: this one has the session
+        with _address(path) as address:  # replaces the socket of a killed process: only one has the session open
             server = await asyncio.start_unix_server(begin, address, limit=MAX_LINE_BYTES)
         path.chmod(0o600)
     except OSError as error:
-        raise ConfigError(f"{path} can't become a socket. Move the home to a local disk. ({error})") from error
+        raise ConfigError(f"Can't create the socket {path}: {error}. Move the home to a local disk.") from error
     try:
         yield
     finally:
@@ -76,13 +78,16 @@ async def answering(home: Path, key: str, answer: Callable[[SessionRequest], Awa
             task.cancel()
 
 
-async def request_answer(home: Path, key: str, request: SessionRequest) -> str:
-    """The answer of the process that holds a session. Raises NotListening and AnswerLost."""
+async def send_request(home: Path, key: str, request: SessionRequest) -> str:
+    """Send a request to the process that has the session open, and return its answer.
+
+    Raises SessionNotRunning and AnswerLost.
+    """
     try:
         with _address(_socket(home, key)) as address:
             reader, writer = await asyncio.open_unix_connection(address, limit=MAX_LINE_BYTES)
     except (FileNotFoundError, ConnectionRefusedError) as error:
-        raise NotListening("It isn't running.") from error
+        raise SessionNotRunning("It isn't running.") from error
     line = b""
     try:
         writer.write(msgspec.json.encode(request) + b"\n")
@@ -107,7 +112,7 @@ async def _answer(
             text = await answer(msgspec.json.decode(line, type=SessionRequest))
             writer.write(msgspec.json.encode(text) + b"\n")
             await writer.drain()
-    except ConnectionError:  # who asked is gone
+    except ConnectionError:  # the client is gone
         pass
     finally:
         writer.close()
@@ -115,7 +120,7 @@ async def _answer(
 
 @contextmanager
 def _address(path: Path) -> Generator[str]:
-    """A short path to a socket, for addresses that don't take a long one."""
+    """A short path to the socket, because socket addresses are limited in length."""
     if len(os.fsencode(path)) <= MAX_ADDRESS_BYTES:
         yield str(path)
         return

@@ -1,4 +1,4 @@
-"""What can be found and counted of sessions, derived from their entries."""
+"""Full-text search over sessions, and sums of their usage, derived from transcripts."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol
@@ -11,15 +11,15 @@ from denizen.sessions.index import title_of
 from denizen.text.terms import index_terms, matches_prefixes, query_terms, storable
 
 MAX_TEXT_CHARS = 20_000
-"""Characters of a message that can be found."""
+"""Characters of a message that are indexed."""
 _MAX_TERM_CHARS = 100
 _SHOWN_CHARS, _SHOWN_BEFORE_CHARS = 200, 60
 
 UsageBy = Literal["model", "channel", "session", "profile"]
 
 
-class Said(NamedTuple):
-    """A message of an entry, and the terms by which it is found, between spaces."""
+class IndexedMessage(NamedTuple):
+    """A message, and its search terms, separated by spaces."""
 
     entry: str
     role: str
@@ -28,8 +28,8 @@ class Said(NamedTuple):
     terms: str
 
 
-class Spent(NamedTuple):
-    """What an entry adds to the sums: a model call, or the end of a turn with its retries and errors."""
+class UsageRecord(NamedTuple):
+    """The usage of one entry: a model call, or the end of a turn with its retries and errors."""
 
     entry: str
     at: float
@@ -45,8 +45,8 @@ class Spent(NamedTuple):
     seconds: float = 0.0
 
 
-class ReadProgress(NamedTuple):
-    """When the session began (a fork: when it was made), and when the last entry was written that was read."""
+class IndexProgress(NamedTuple):
+    """When the session (or the fork) began, and when the last indexed entry was written."""
 
     began: float = 0.0
     last: float = 0.0
@@ -68,7 +68,7 @@ class FoundSession(msgspec.Struct, frozen=True):
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """The sums of a day and a model, channel, session or profile; `seconds` are those that calls of models took."""
+    """The usage of a day and a model, channel, session or profile; `seconds` is the time spent in model calls."""
 
     day: str
     name: str
@@ -84,18 +84,20 @@ class UsageRow(msgspec.Struct, frozen=True):
 
 
 class SearchIndex(Protocol):
-    """Finds and counts what the transcripts hold; it is derived from them. Raises DenizenError. It may take seconds."""
+    """Searches transcripts and sums their usage. May take seconds. Raises DenizenError."""
 
     def find(self, words: str, limit: int) -> Sequence[FoundSession]:
         """The sessions in which all the words were said in one message, the latest first."""
 
     def usage(self, since: float, utc_offset: float, by: UsageBy) -> Sequence[UsageRow]:
-        """The sums since that time, by days that begin `utc_offset` seconds before those of UTC."""
+        """The usage since that time, by day; days begin `utc_offset` seconds before those of UTC."""
 
 
-def facts_of(entries: Iterable[AnyEntry], progress: ReadProgress) -> tuple[list[Said], list[Spent], ReadProgress]:
-    """What a session's next entries say and cost; of a fork, only what was written in it costs."""
-    said, spent = list[Said](), list[Spent]()
+def read_entries(
+    entries: Iterable[AnyEntry], progress: IndexProgress
+) -> tuple[list[IndexedMessage], list[UsageRecord], IndexProgress]:
+    """The messages and usage of a session's next entries. Usage that a fork copied isn't counted again."""
+    said, spent = list[IndexedMessage](), list[UsageRecord]()
     began, last = progress
     for entry in entries:
         at = entry.at.timestamp() if entry.at else last
@@ -104,40 +106,40 @@ def facts_of(entries: Iterable[AnyEntry], progress: ReadProgress) -> tuple[list[
             case SessionEntry():
                 began = at
             case UserEntry(message=message):
-                said += _said(entry.id, "user", at, message.text)
+                said += _index_message(entry.id, "user", at, message.text)
             case AssistantEntry(message=message):
-                said += _said(entry.id, "assistant", at, message.text)
+                said += _index_message(entry.id, "assistant", at, message.text)
                 usage, model = message.usage, message.model
             case CompactionEntry(usage=usage):
                 pass
             case EndEntry() if at >= began and (entry.retries or entry.stop_reason == "error"):
                 errors = int(entry.stop_reason == "error")
-                spent.append(Spent(entry.id, at, entry.model, retries=entry.retries, errors=errors))
+                spent.append(UsageRecord(entry.id, at, entry.model, retries=entry.retries, errors=errors))
         if at >= began and (usage != Usage() or isinstance(entry, AssistantEntry)):
             tokens = (usage.input or 0, usage.output or 0, usage.cache_read or 0, usage.cache_write or 0)
-            spent.append(Spent(entry.id, at, model, 1, 0, 0, *tokens, usage.cost_usd or 0.0, max(at - last, 0.0)))
+            spent.append(UsageRecord(entry.id, at, model, 1, 0, 0, *tokens, usage.cost_usd or 0.0, max(at - last, 0.0)))
         last = at
-    return said, spent, ReadProgress(began, last)
+    return said, spent, IndexProgress(began, last)
 
 
-def _said(entry: str, role: str, at: float, text: str) -> list[Said]:
+def _index_message(entry: str, role: str, at: float, text: str) -> list[IndexedMessage]:
     text = storable(text[:MAX_TEXT_CHARS])
     terms = terms_of(text)
-    return [Said(entry, role, at, text, terms)] if terms else []
+    return [IndexedMessage(entry, role, at, text, terms)] if terms else []
 
 
 def terms_of(text: str) -> str:
-    """The terms by which a text is found, each once, between spaces."""
+    """The search terms of a text, each once, separated by spaces."""
     return " ".join({term[:_MAX_TERM_CHARS]: None for term in index_terms(text)})
 
 
 def searched_terms(words: str) -> list[tuple[str, bool]]:
-    """The terms that a message must have, and whether each may also begin a longer one."""
+    """The terms of a query, each with whether it also matches as a prefix."""
     return [(term[:_MAX_TERM_CHARS], matches_prefixes(term)) for term in query_terms(words)]
 
 
 def found_session(key: str, first: str, said: Sequence[str | float], hits: int, words: str) -> FoundSession:
-    """A session with that `first` message of its user, in which a message was found: its entry, role, time and text."""
+    """A search result: `first` is the session's first user message; `said` the found entry, role, time and text."""
     entry, role, at, text = said
     flat = " ".join(str(text).split())
     lower = flat.lower()

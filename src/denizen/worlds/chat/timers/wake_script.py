@@ -1,4 +1,4 @@
-"""Wake scripts: a command that runs before a cron job, without a model, and decides whether the job's turn begins."""
+"""Wake scripts: commands that run before a cron job, without a model, and decide whether its turn begins."""
 
 from collections.abc import AsyncGenerator, Sequence
 
@@ -16,14 +16,14 @@ _OUTPUT_NAME = "output of the wake script"
 
 
 class WakeScript(msgspec.Struct, frozen=True):
-    """The script that comes before a run, and the session of the job's turns."""
+    """The script to run first, and the session of the job's turns."""
 
     command: str
     session_key: str
 
     @classmethod
     def of(cls, message: InboundMessage) -> "WakeScript | None":
-        """The script that the message is to run; None: it is an ordinary message."""
+        """The script that the message runs; None for an ordinary message."""
         given = message.metadata.get(_SCRIPT)
         return msgspec.convert(given, cls) if given else None
 
@@ -33,10 +33,10 @@ class WakeScript(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(message, session_key=session_key, metadata=metadata)
 
 
-class ScriptCaller:
-    """Takes the model's place in the turn of a script: calls `bash` once, and says nothing about the result.
+class WakeScriptModel:
+    """Replaces the model in a script's turn: it calls `bash` once, and ignores the result.
 
-    So a script has what every command has: policy, sandbox, checkpoint, and a record that keeps it from running twice.
+    So a script gets what every command gets: policy, sandbox, checkpoint, and a record that prevents a second run.
     """
 
     name = "script"
@@ -53,7 +53,7 @@ class ScriptCaller:
         """Nothing to close."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent]:
-        """The call; once it has a result, also that of an interrupted one, the end of the turn."""
+        """The call, then the end of the turn once there is a result, even "interrupted"."""
         if any(isinstance(each, ToolResult) for each in request.messages):
             yield Finished(AssistantMessage([Text("The script has ended.")], self.name))
         else:
@@ -64,9 +64,9 @@ class ScriptCaller:
 def outcome_of(
     script: WakeScript, message: InboundMessage, entries: Sequence[AnyEntry], error: str
 ) -> InboundMessage | OutboundMessage | None:
-    """What follows from a script's turn: the job's message with the output, a report of a failure, or nothing.
+    """The result of a script's turn: the job's message with the output, a report of a failure, or nothing.
 
-    The id of either is always the same, so that a crash doubles none.
+    Their ids are always the same, so a crash duplicates neither.
     """
     result = next((entry.message for entry in reversed(entries) if isinstance(entry, ToolEntry)), None)
     if result is None or result.is_error:
@@ -80,6 +80,6 @@ def outcome_of(
         message.content,
         script.session_key,
         metadata={name: value for name, value in message.metadata.items() if name != _SCRIPT},
-        id=outbound.woken_id(message.id),
+        id=outbound.continuation_id(message.id),
     )
     return with_attachments(job, [Document("text/plain", result.text.encode(), _OUTPUT_NAME, outside=True)])
