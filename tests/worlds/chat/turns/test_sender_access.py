@@ -155,7 +155,9 @@ async def test_groups_setting_decides_which_messages_are_answered(
         assert await accepted(scene, asked) == [answered]
 
 
-async def test_name_that_anybody_can_take_is_not_admitted_and_hears_why_once(serve: Serve) -> None:
+async def test_name_that_anybody_can_take_is_not_admitted_and_hears_why_once(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
     given = {"people": {"boss": {"memory": "boss", "owner": True}}}
     settings: dict[str, Any] = {"allow": ChannelSettings(allow=["ann"]), "owner": ["memory:ceo"], "config": given}
     async with serve("hi", channels=[MemoryChannel()], **settings) as scene:
@@ -164,6 +166,7 @@ async def test_name_that_anybody_can_take_is_not_admitted_and_hears_why_once(ser
             assert await accepted(scene, *messages) == [False, False, False]
             [why] = await scene.contents(1, name, "memory")
             assert "anybody can take your name" in why
+        assert caplog.text.count("isn't answered: anybody can take that name") == 3
         await scene.settled()
         assert not scene.model.requests
 

@@ -1,5 +1,6 @@
 """Who may write to the agent: allow-lists, pairing, and which group messages are answered."""
 
+import logging
 from functools import partial
 
 from denizen.config import Config
@@ -11,6 +12,7 @@ from denizen.worlds.chat.ledger import outbound, pairings, questions
 from denizen.worlds.chat.ledger.pairings import CODE_LIFETIME_S, Pairing
 from denizen.worlds.chat.turns.people import People, sender_of
 
+_log = logging.getLogger(__name__)
 _DENIES_EVERYONE = ChannelSettings()
 """Used for a channel without settings: nobody is allowed."""
 _UNPROVEN = (
@@ -100,6 +102,8 @@ class SenderAccess:
         name = sender_of(message) if is_known else f"{message.channel} {self._now() // CODE_LIFETIME_S:.0f}"
         if name not in self._explained and (is_known or not message.is_group):
             self._explained.add(name)
+            if is_known:
+                _log.warning("%s isn't answered: anybody can take that name. Allow what the service checks.", name)
             to = (message.channel, message.chat, _UNPROVEN, message.session_key)
             await self._outbox.put(OutboundMessage(*to, id=f"unproven:{name}"))
 

@@ -226,6 +226,12 @@ async def test_check_reports_a_server_that_is_down() -> None:
 
 
 @needs_ngircd
+async def test_check_names_the_setting_for_a_port_without_tls() -> None:
+    async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as server:
+        with pytest.raises(ConfigError, match=r"doesn't answer with TLS.* set tls = false"):
+            await KIND.check(IrcSettings(server="127.0.0.1", port=server.sockets[0].getsockname()[1]))
+
+
 async def test_stopped_gateway_leaves_with_a_reason(ngircd: IrcServer, tmp_path: Path) -> None:
     async with ann_at(ngircd) as ann:
         async with talking(connected(ngircd, tmp_path), ann):

@@ -29,7 +29,7 @@ class EmailSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown_f
     address: str
     """Its address."""
     password: str
-    """Its password, for IMAP and SMTP: `"${EMAIL_PASSWORD}"`."""
+    """Its password, for IMAP and SMTP."""
     imap: str
     """The server for reading, over TLS: `imap.example.org:993`."""
     smtp: str

@@ -137,6 +137,7 @@ class _Connection:
         for pong in self._pongs.values():
             if not pong.done():
                 pong.set_exception(ConnectionError("The connection ended."))
+                pong.exception()  # asyncio logs exceptions that nobody read, and the send may fail before it does
 
     async def read(self) -> Any:
         """The next line, parsed by pydle. Raises OSError when the connection is lost."""
@@ -347,8 +348,12 @@ def _nick(source: str) -> str:
 async def _open_connection(settings: IrcSettings, clock: Clock) -> _Connection:
     """A connection that is logged in. Raises OSError and ChannelRefused."""
     tls = ssl.create_default_context(cafile=settings.ca or None) if settings.tls else None
-    async with asyncio.timeout(CONNECT_TIMEOUT_S):
-        reader, writer = await asyncio.open_connection(settings.server, settings.port, ssl=tls)
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            reader, writer = await asyncio.open_connection(settings.server, settings.port, ssl=tls)
+    except (TimeoutError, ConnectionResetError) as error:  # they have no text
+        with_tls = " with TLS. If the port has none, set tls = false" if tls else ""
+        raise ConnectionError(f"The server doesn't answer{with_tls}.") from error
     connection = _Connection(settings, clock, reader, writer)
     try:
         await connection.register()

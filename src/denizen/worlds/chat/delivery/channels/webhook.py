@@ -33,7 +33,7 @@ class WebhookSettings(ChannelSettings, frozen=True, kw_only=True, forbid_unknown
     url: str
     """Where replies are posted."""
     secret: str
-    """The shared secret, `whsec_` and at least 24 bytes in base64; preferably a reference: `"${WEBHOOK_SECRET}"`."""
+    """The shared secret, `whsec_` and at least 24 bytes in base64."""
     port: int
     """The port to listen at; messages are posted to `/`."""
     host: str = "127.0.0.1"
