@@ -246,6 +246,11 @@ class TestSlack(KilledChannelConformance):
         with pytest.raises(ChannelRefused, match="invalid_auth"):
             await KIND.check(settings(far_end, "xoxb-wrong"))
 
+    async def test_check_reports_an_address_without_the_web_api(self, far_end: SlackServer) -> None:
+        elsewhere = SlackSettings(bot_token=BOT_TOKEN, app_token=APP_TOKEN, base_url=far_end.url)
+        with pytest.raises(ConfigError, match="doesn't respond like Slack"):
+            await KIND.check(elsewhere)
+
 
 def test_page_and_setup_steps_have_the_same_manifest() -> None:
     shown = textwrap.dedent(PAGE.read_text().partition("```yaml\n")[2].partition("```")[0])

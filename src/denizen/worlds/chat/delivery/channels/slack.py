@@ -336,12 +336,14 @@ def _connect(settings: SlackSettings, home: ChannelHome) -> SlackChannel:
 
 async def _check(settings: SlackSettings) -> str:
     """Try both tokens, and return the names of the bot and its workspace. Raises ChannelRefused and ConfigError."""
+    from slack_sdk.errors import SlackClientError
+
     web = _web(settings)
     try:
         async with slack_errors.report_refused_token("this app"):
             me = await web.auth_test()
             await web.apps_connections_open(app_token=settings.app_token)
-    except aiohttp.ClientError as error:
+    except (SlackClientError, aiohttp.ClientError) as error:
         raise ConfigError(f"{settings.base_url} doesn't respond like Slack: {error}.") from error
     return f"@{me['user']} in {me['team']}"
 
