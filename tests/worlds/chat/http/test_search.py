@@ -1,15 +1,50 @@
 """Sessions found by their words, by filters and page by page, and what they used."""
 
+import asyncio
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tests.cli.gateway import PATIENCE
 from tests.engine.scene import say
 from tests.worlds.chat.conftest import Serve, key_of
 from tests.worlds.chat.http.test_http import reached
 
 from denizen import Agent, load_config, run_agent
+from denizen.sessions.search_index import FoundSession, UsageBy, UsageRow
 from denizen.testing import ScriptedModel
+
+
+class HeldIndex:
+    """Looks until it may end; `begun` once the first look begins."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.may_end = threading.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def find(self, words: str, limit: int) -> Sequence[FoundSession]:
+        self._loop.call_soon_threadsafe(self.begun.set)
+        self.may_end.wait()
+        return ()
+
+    def usage(self, since: float, utc_offset: float, by: UsageBy) -> Sequence[UsageRow]:
+        return ()
+
+
+async def test_many_searches_that_take_long_hold_nothing_else(serve: Serve, home: Path) -> None:
+    async with serve(rate=1000.0) as scene, reached(scene, home) as client:
+        scene.gateway.search = index = HeldIndex()
+        searches = [asyncio.create_task(client.ask("GET", "/api/search?q=roof")) for _ in range(40)]
+        await index.begun.wait()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                assert (await client.ask("GET", "/api/sessions"))[0] == 200
+        finally:
+            index.may_end.set()
+        assert {status for status, _ in await asyncio.gather(*searches)} == {200}
 
 
 async def test_messages_are_found_in_sessions_of_every_channel(serve: Serve, home: Path) -> None:

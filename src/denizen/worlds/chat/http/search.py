@@ -17,6 +17,8 @@ MAX_FOUND = 100
 """Sessions in one response."""
 MAX_DAYS = 3660
 _DAYS = 30
+ONE_LOOK = web.AppKey("one_look", asyncio.Lock)
+"""Held while a thread looks: the first look may take minutes, and others wait for it without a thread each."""
 
 
 class FoundSessions(msgspec.Struct, frozen=True):
@@ -45,7 +47,8 @@ async def get_search(request: web.Request) -> FoundSessions:
     """The sessions of all channels in which all the words of `q` were said in one message, the latest first."""
     limit = int(read_number(request, "limit", int, MAX_FOUND)) or MAX_FOUND
     search = request.app[GATEWAY].search
-    return FoundSessions([*await asyncio.to_thread(search.find, request.query.get("q", ""), limit)])
+    async with request.app[ONE_LOOK]:
+        return FoundSessions([*await asyncio.to_thread(search.find, request.query.get("q", ""), limit)])
 
 
 async def get_usage(request: web.Request) -> web.Response:
@@ -61,7 +64,8 @@ async def get_usage(request: web.Request) -> web.Response:
     now = gateway.agent.record.now().astimezone(gateway.agent.record.zone)
     since = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
     offset = now.utcoffset() or timedelta()
-    rows = [*await asyncio.to_thread(gateway.search.usage, since.timestamp(), offset.total_seconds(), by)]
+    async with request.app[ONE_LOOK]:
+        rows = [*await asyncio.to_thread(gateway.search.usage, since.timestamp(), offset.total_seconds(), by)]
     if request.query.get("format") == "csv":
         return web.Response(text=_as_csv(rows), content_type="text/csv")
     config = gateway.agent.config
