@@ -207,6 +207,8 @@ async def test_workers_turns_are_counted_once(busy: Scene, start: Start, home: P
     ]
     async with reached(busy, home) as client:
         async with start("worker", call(("look", {})), "nothing") as worker:
+            while worker.gateway.listeners.has_listener(message("hi")):  # a new worker assumes that somebody listens
+                await worker.gateway.database.run(lambda _: None)
             halting(worker).go.set()
             await busy.say("hi")
             await busy.contents(1)
@@ -256,6 +258,7 @@ def wire(home: Path) -> Iterator[Wire]:
 
 
 async def test_nothing_is_reported_while_nobody_listens(wire: Wire) -> None:
+    wire.clock.wake(timedelta(seconds=15))
     await wire.report(Notice("before"))
     wire.database.hear("listening 15")
     await wire.report(Notice("now"))
@@ -263,6 +266,13 @@ async def test_nothing_is_reported_while_nobody_listens(wire: Wire) -> None:
     await wire.report(Notice("after"))
     wire.deliver()
     assert wire.heard == [Notice("now")]
+
+
+async def test_new_worker_reports_before_it_knows_whether_somebody_listens(wire: Wire) -> None:
+    wire.clock.wake(timedelta(seconds=14))
+    await wire.report(Notice("first"))
+    wire.deliver()
+    assert wire.heard == [Notice("first")]
 
 
 async def test_report_of_any_size_arrives_whole_or_not_at_all(wire: Wire) -> None:

@@ -72,7 +72,7 @@ class Reporter:
         self._side = side
         self._metrics = metrics
         self._clock = clock
-        self._until = float("-inf")
+        self._until = clock.monotonic() + side.timing.stalled  # the gateway announces listeners only now and then
         self._gathered: list[TurnEvent] = []
         self._news = asyncio.Event()
         self._sending = asyncio.Lock()
