@@ -14,8 +14,11 @@ from denizen.ports.channel import Accept, Channel, ChannelRefused, Sent
 from denizen.runtime.clock import BackOff, Clock
 from denizen.worlds.chat.delivery.state_files import read_state, try_to_write, write_changes
 
-HEALTHY_AFTER_S = 60.0
-"""A channel counts as connected again after receiving this long without a failure."""
+HEALTHY_AFTER_S = 240.0
+"""A channel counts as connected again after receiving this long without a failure.
+
+Longer than channels wait for a service that accepts connections and never answers: Slack's 120 s, XMPP's 180 s.
+"""
 ALARM_AFTER_S = 300.0
 """How long a channel may fail, or a message may wait for its service, before the owner is alerted."""
 _RECEIVE_RETRIES = BackOff(1.0, 60.0)

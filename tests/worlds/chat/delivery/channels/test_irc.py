@@ -20,7 +20,7 @@ from denizen.errors import ConfigError
 from denizen.ports import ChannelHome, ChannelRefused, ChannelSettings, OutboundMessage
 from denizen.testing import FakeClock, FarEnd
 from denizen.testing.conformance_channel import Inbox
-from denizen.worlds.chat.delivery.channels.irc import KIND, IrcChannel, IrcSettings
+from denizen.worlds.chat.delivery.channels.irc import CONNECT_TIMEOUT_S, KIND, IrcChannel, IrcSettings
 
 NICK = "denizen"
 
@@ -171,6 +171,26 @@ def to(chat: str, content: str = "Good day.") -> OutboundMessage:
 # The account
 
 
+async def test_login_that_is_never_answered_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asyncio.Event()
+
+    async def stay_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        asked.set()
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(stay_silent, "127.0.0.1", 0) as server:
+        settings = IrcSettings(server="127.0.0.1", port=server.sockets[0].getsockname()[1], tls=False)
+        channel = IrcChannel(settings, ChannelHome("irc", tmp_path, FakeClock()))
+        receiving = asyncio.create_task(channel.receive(Inbox().accept))
+        await asked.wait()
+        loop_time = asyncio.get_running_loop().time
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: loop_time() + CONNECT_TIMEOUT_S)
+        with pytest.raises(ConnectionError, match="doesn't answer"):
+            await receiving
+
+
 @needs_inspircd
 async def test_certificate_is_verified(inspircd: IrcServer, tmp_path: Path) -> None:
     channel = connected(inspircd, tmp_path, tls=True, port=inspircd.tls_port)
@@ -248,9 +268,10 @@ async def test_sender_is_an_account_if_logged_in(kind: str, request: pytest.Fixt
     server: IrcServer = request.getfixturevalue(kind)
     async with ann_at(server, "erin") as erin, receiving(connected(server, tmp_path)) as inbox:
         await erin.tell(NICK, "Hello")
+        stranger = await inbox.messages.get()
         await erin.log_in()
         await erin.tell(NICK, "Hello")
-        stranger, erin_herself = [await inbox.messages.get() for _ in range(2)]
+        erin_herself = await inbox.messages.get()
     assert (stranger.sender, stranger.vouched_for) == ("erin", "nothing")
     assert (erin_herself.sender, erin_herself.vouched_for) == ("account:erin", "sender")
 

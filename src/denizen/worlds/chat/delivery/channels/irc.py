@@ -351,15 +351,15 @@ async def _open_connection(settings: IrcSettings, clock: Clock) -> _Connection:
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             reader, writer = await asyncio.open_connection(settings.server, settings.port, ssl=tls)
+            connection = _Connection(settings, clock, reader, writer)
+            try:
+                await connection.register()
+            except BaseException:
+                await connection.leave()
+                raise
     except (TimeoutError, ConnectionResetError) as error:  # they have no text
         with_tls = " with TLS. If the port has none, set tls = false" if tls else ""
         raise ConnectionError(f"The server doesn't answer{with_tls}.") from error
-    connection = _Connection(settings, clock, reader, writer)
-    try:
-        await connection.register()
-    except BaseException:
-        await connection.leave()
-        raise
     return connection
 
 
