@@ -71,7 +71,9 @@ async def test_what_a_script_printed_for_a_person_is_theirs(serve: Serve, worksp
         await clock.advance(HOUR, scene)
         found = await scene.gateway.database.read(partial(personal_data, senders=[("http", "ann")]))
         kept = {each.key for each in await scene.gateway.agent.record.store.list()}
+        rows = await scene.gateway.database.read(lambda db: db.execute("SELECT seq FROM inbox").fetchall())
     assert f"agent:main:channel:cron:account:default:peer:direct:{job}.wake" in found.sessions & kept
+    assert (found.rows, found.is_open, len(rows)) == ({seq for [seq] in rows}, False, 4)
 
 
 async def test_output_of_a_script_is_others_text_in_the_turn_that_it_wakes(serve: Serve, workspace: Path) -> None:

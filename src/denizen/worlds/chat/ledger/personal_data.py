@@ -14,7 +14,7 @@ from denizen.worlds.chat.ledger.questions import MAX_ID_CHARS
 
 
 class PersonalData(NamedTuple):
-    """The rows of a sender's messages, and their direct chats with sessions, received files and jobs.
+    """The rows of a sender's messages, and their direct chats with sessions, received files and jobs with their runs.
 
     `groups` are the sessions of groups in which they wrote with others. `is_open`: a message isn't finished yet.
     """
@@ -56,6 +56,10 @@ def personal_data(db: LedgerConnection, senders: Iterable[tuple[str, str]]) -> P
     jobs = [msgspec.json.decode(job, type=dict[str, object]) for job, _ in ledger.jobs(db)]
     theirs = {str(job["id"]) for job in jobs if (job["channel"], job["chat"]) in chats}
     sessions.update(str(SessionKey(name, channel="cron")) for job in theirs for name in (job, f"{job}.wake"))
+    for seq, state, key in db.execute("SELECT seq, state, session_key FROM inbox").fetchall():
+        if key.partition("~")[0] in sessions:  # runs of their jobs, and reports of subagents
+            rows.add(seq)
+            is_open = is_open or state not in ledger.OVER
     return PersonalData(rows, chats, sessions, media, theirs, groups, is_open)
 
 
