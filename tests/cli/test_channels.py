@@ -91,6 +91,12 @@ def test_missing_settings_are_asked_for(on_terminal: OnTerminal, home: Path, url
     assert (home / ".env").exists()
 
 
+def test_failed_check_shows_only_its_error(on_terminal: OnTerminal, url: str) -> None:
+    screen = on_terminal("channels", "add", "matrix", f"homeserver={url}", "user=@owl:den", "password=secret")
+    screen.expect("error: ")
+    assert "validating" not in screen.text
+
+
 def test_setting_without_a_value_is_asked_for(on_terminal: OnTerminal, home: Path, url: str) -> None:
     screen = on_terminal("channels", "add", "webhook", f"port={port()}", f"url={url}", f"secret={SECRET}", "allow")
     screen.expect("allow: ")

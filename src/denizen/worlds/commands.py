@@ -49,7 +49,7 @@ COMMANDS: Final[Mapping[str, SlashCommand]] = {
     "quit": SlashCommand("leave (also: Ctrl-D)", ""),
 }
 """All commands, by name."""
-_ALIASES: Final = {"clear": "new", "resume": "sessions", "cost": "usage"}
+_ALIASES: Final = {"clear": "new", "resume": "sessions", "cost": "usage", "start": "help"}
 _MORE: Final = (
     ("/SERVER:PROMPT words", "send a prompt of an MCP server, filled in with the words"),
     ("//word", "send /word to the agent"),

@@ -1,6 +1,7 @@
 """`denizen channels`: list the gateway's channels and their states, and add channels."""
 
 import asyncio
+import logging
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -81,6 +82,7 @@ def add(kind: str, given: Sequence[str], name: str) -> None:
     environ = {**loaded.environ, **secrets}
     data = {"channels": {name: values}}
     check(SettingsFile("The options", "", data), Config, environ, {name: found.settings})
+    logging.getLogger().addHandler(logging.NullHandler())  # libraries log failures that the error describes
     with reporting_missing_packages(kind):
         account = asyncio.run(_run_check(found.check, convert(fill_in(values, environ), found.settings)))
     for variable, value in secrets.items():

@@ -43,7 +43,8 @@ async def reply_to(scene: Scene, command: str, count: int = 1) -> str:
 async def test_unknown_command_is_answered_and_not_paid_for(serve: Serve) -> None:
     async with serve() as scene:
         assert await reply_to(scene, "/hlep me") == "Unknown command: /hlep. Did you mean /help?"
-        assert "//xyzzy sends it to the agent" in await reply_to(scene, "/Xyzzy", 2)
+        assert (await reply_to(scene, "/start", 2)).startswith("/help")
+        assert "//xyzzy sends it to the agent" in await reply_to(scene, "/Xyzzy", 3)
         assert not scene.model.requests
 
 
