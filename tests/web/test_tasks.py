@@ -33,13 +33,13 @@ async def test_a_question_is_refused_with_words(
     visiting: Visiting, keys: dict[str, str], loopback_openai: LoopbackOpenAI
 ) -> None:
     async with visiting(viewport=PHONE) as seen:
-        await open_from_menu(seen.page, "What waits")
+        await open_from_menu(seen.page, "Waiting for you")
         await expect(seen.page.get_by_text("rm -rf build dist").first).to_be_visible()
         await expect(seen.page.get_by_text("“Always” adds the rule")).to_be_visible()
         await seen.page.get_by_role("button", name="No…").click()
         await seen.page.get_by_label("What should it do instead?").fill("Keep dist, please.")
         await seen.page.get_by_role("button", name="Refuse").click()
-        await expect(seen.page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+        await expect(seen.page.get_by_role("heading", name="Nothing is waiting for you")).to_be_visible()
         await open_from_menu(seen.page, "Please sweep the workspace")
         await expect(seen.page.get_by_text("You refused this: Keep dist, please.")).to_be_visible()
         await expect(seen.page.get_by_text("The shop closes at")).to_be_visible()
@@ -62,6 +62,6 @@ async def test_a_turn_is_undone_in_words_and_files(visiting: Visiting, keys: dic
 async def test_an_earlier_conversation_is_found_by_its_words(visiting: Visiting, keys: dict[str, str]) -> None:
     async with visiting(viewport=PHONE) as seen:
         await open_from_menu(seen.page, "Sessions")
-        await seen.page.get_by_role("searchbox", name="Search in what was said").fill("paint tuesday")
+        await seen.page.get_by_role("searchbox", name="Search messages").fill("paint tuesday")
         await seen.page.get_by_role("link", name="What's the plan for the week?").last.click()
         await expect(seen.page.get_by_text("shelves on Monday, paint on Tuesday")).to_be_visible()

@@ -59,7 +59,7 @@ test("a question is a row until it is answered, and its call waits", () => {
 
 test("a turn that stopped short says why", () => {
   expect(stopWords({ type: "end", stop_reason: "budget", error: "$2 of $2" })).toBe(
-    "Stopped at the budget: $2 of $2",
+    "Out of budget: $2 of $2",
   );
   expect(stopWords({ type: "end", stop_reason: "answered" })).toBe("");
 });

@@ -1,4 +1,4 @@
-/** The gateway's events over one WebSocket. After a cut it continues behind the last number it has seen. */
+/** The gateway's events over one WebSocket. After a disconnect it continues after the last number it has seen. */
 import type { EventFrame } from "./types";
 
 export type Connection = "connecting" | "open" | "lost";

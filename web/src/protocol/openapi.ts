@@ -478,10 +478,6 @@ export type SignInRequest = {
   "code": string;
 };
 
-export type SignedIn = {
-  "signed_in": boolean;
-};
-
 export type StartedEntry = {
   "at"?: string | null;
   "call_id": string;

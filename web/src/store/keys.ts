@@ -35,7 +35,7 @@ function unescaped(text: string): string {
   }
 }
 
-const CHANNEL_WORDS: Record<string, string> = { http: "Page or program", cli: "Terminal", "": "Other" };
+const CHANNEL_WORDS: Record<string, string> = { http: "Page or API", cli: "Terminal", "": "Other" };
 
 export function channelWords(channel: string): string {
   return CHANNEL_WORDS[channel] ?? channel.charAt(0).toUpperCase() + channel.slice(1);

@@ -171,11 +171,11 @@ export function noteOf(entry: Entry): Note | undefined {
         details: entry.summary,
       };
     case "system":
-      return { tone: "plain", text: "Note from the system", details: entry.text };
+      return { tone: "plain", text: "System note", details: entry.text };
     case "note":
       return { tone: "plain", text: "Note", details: entry.text };
     case "answer": {
-      const by = entry.unasked ? "No answer came" : entry.allow ? "You allowed this" : "You refused this";
+      const by = entry.unasked ? "Nobody answered" : entry.allow ? "You allowed this" : "You refused this";
       const scope =
         entry.allow && entry.scope && entry.scope !== "once" ? ` (${scopeWords(entry.scope)})` : "";
       return { tone: "plain", text: `${by}${scope}${entry.text ? `: ${entry.text}` : ""}` };
@@ -192,11 +192,11 @@ function scopeWords(scope: string): string {
 }
 
 const STOP_WORDS: Record<string, string> = {
-  iteration_limit: "Stopped at the limit of steps",
-  loop: "Stopped: it repeated itself",
-  budget: "Stopped at the budget",
+  iteration_limit: "Stopped at the iteration limit",
+  loop: "Stopped in a loop",
+  budget: "Out of budget",
   cancelled: "Stopped",
-  parked: "Waits for an answer",
+  parked: "Waiting for an answer",
   error: "Failed",
 };
 

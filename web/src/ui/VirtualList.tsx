@@ -68,7 +68,7 @@ export function VirtualList<Item>(props: Props<Item>) {
     isAtEnd.current = followsEnd && scrollHeight - scrollTop - clientHeight < NEAR_PX;
     if (scrollTop < NEAR_PX * 5) props.onStart?.();
   };
-  /** Whoever opens a row wants to read it, not the end. */
+  /** Opening a row stops following the end. */
   const onClick = (event: MouseEvent) => {
     if (!(event.target as Element).closest("summary")) return;
     isAtEnd.current = false;

@@ -7,7 +7,7 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/** What a route answers: fetched when `key` changes; an older answer never replaces a newer one. */
+/** A route's response, fetched when `key` changes; an older response never replaces a newer one. */
 export function useLoad<T>(key: string, fetch: () => Promise<T>): Loaded<T> {
   const [state, setState] = useState<{ value?: T; error: string; isLoading: boolean }>({
     error: "",

@@ -1,4 +1,4 @@
-/** Numbers and times in people's words. */
+/** Numbers and times for people to read. */
 
 export function dollars(amount: number | null | undefined): string {
   if (!amount) return "";
@@ -42,7 +42,7 @@ export function clock(at: string | null | undefined): string {
   return at ? new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : "";
 }
 
-/** A call in one line: the tool and what tells this call from others. */
+/** A call's arguments in one line. */
 export function callWords(args: Record<string, unknown>): string {
   const values = Object.entries(args).map(([name, value]) =>
     name === "command" || name === "path" || name === "query" || name === "url"

@@ -7,7 +7,7 @@ import { Dialog } from "../ui/Dialog";
 
 const PLACES: [string, string][] = [
   ["New conversation", "/chat"],
-  ["What waits", "/waiting"],
+  ["Waiting for you", "/waiting"],
   ["Sessions", "/sessions"],
   ["Charts", "/charts"],
   ["More", "/more"],
@@ -46,7 +46,7 @@ export function Palette({ onClose, go }: { onClose: () => void; go: (address: st
       setAt((current + step + found.length) % found.length);
     } else if (event.key === "Enter") {
       event.preventDefault();
-      const { value } = event.currentTarget; // the last letters may not be drawn yet
+      const { value } = event.currentTarget; // the state may not have the last letters yet
       choose(find(value)[value === words ? current : 0]?.[1]);
     }
   };
@@ -58,7 +58,7 @@ export function Palette({ onClose, go }: { onClose: () => void; go: (address: st
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={`palette-${current}`}
-        placeholder="A view, or words of a title"
+        placeholder="A view or a session title"
         value={words}
         onInput={(event) => {
           setWords(event.currentTarget.value);
@@ -66,7 +66,7 @@ export function Palette({ onClose, go }: { onClose: () => void; go: (address: st
         }}
         onKeyDown={hear}
       />
-      <div id="palette-list" role="listbox" aria-label="Found">
+      <div id="palette-list" role="listbox" aria-label="Results">
         {found.map(([name, address], index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the field hears the keys
           <div

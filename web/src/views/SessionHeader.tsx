@@ -10,12 +10,12 @@ interface Props {
   sessionKey: string;
   view: "chat" | "story";
   isNew: boolean;
-  /** Until the list of sessions has one. */
+  /** Shown until the list of sessions has a title. */
   title?: string;
   children?: ComponentChildren;
 }
 
-/** Which session this is, and the ways to look at it. */
+/** A session's title and facts, and tabs for its views. */
 export function SessionHeader({ sessionKey, view, isNew, title: first, children }: Props) {
   const info = useStore(app.state, ({ sessions }) => sessions.find((each) => each.key === sessionKey));
   const place = placeOf(sessionKey);

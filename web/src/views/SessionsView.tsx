@@ -11,15 +11,15 @@ import { ago, compact, counted, dollars, seconds } from "../ui/words";
 const PAGE = 100;
 const TYPING_MS = 200;
 const ENDS = [
-  ["", "Any end"],
-  ["parked", "Waits for an answer"],
+  ["", "Any outcome"],
+  ["parked", "Waiting for an answer"],
   ["unfinished", "Unfinished"],
   ["answered", "Answered"],
   ["error", "Failed"],
   ["budget", "Out of budget"],
 ] as const;
 
-/** All sessions of all worlds: found by their words, filtered, the latest first. */
+/** All sessions of all worlds, with search and filters, the latest first. */
 export function SessionsView() {
   const query = useStore(router, (state) => state.route.query);
   const [words, setWords] = useState(query.get("q") ?? "");
@@ -46,7 +46,7 @@ export function SessionsView() {
       </header>
       <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
         <label class="grow">
-          Search in what was said
+          Search messages
           <input
             type="search"
             value={words}
@@ -59,7 +59,7 @@ export function SessionsView() {
           <ChannelSelect value={channel} onChange={(value) => change({ channel: value })} />
         </label>
         <label>
-          How it ended
+          Outcome
           <select value={ended} onChange={(event) => change({ ended: event.currentTarget.value })}>
             {ENDS.map(([value, name]) => (
               <option key={value} value={value}>
@@ -99,9 +99,7 @@ function Results({ words, channel }: { words: string; channel: string }) {
   return (
     <>
       <p class="hint" role="status">
-        {found.length
-          ? `Found in ${counted(found.length, "session")}`
-          : "Nothing was said with all of these words."}
+        {found.length ? `Found in ${counted(found.length, "session")}` : "No message has all of these words."}
       </p>
       <ul class="list">
         {found.map((each) => (
@@ -154,12 +152,12 @@ function List({ channel, ended }: { channel: string; ended: string }) {
   if (!first.value.sessions.length)
     return (
       <div class="empty">
-        <h2>{channel || ended ? "No session fits" : "No sessions yet"}</h2>
+        <h2>{channel || ended ? "No matching sessions" : "No sessions yet"}</h2>
         <p>
           {channel || ended
-            ? "Choose other filters."
-            : "Conversations from here, the terminal and all channels are listed here. "}
-          {!channel && !ended && <A to="/chat">Begin one</A>}
+            ? "Try other filters."
+            : "Conversations from this page, the terminal and all channels appear here. "}
+          {!channel && !ended && <A to="/chat">Start one</A>}
         </p>
       </div>
     );
@@ -171,10 +169,10 @@ function List({ channel, ended }: { channel: string; ended: string }) {
             <tr>
               <th scope="col">Title</th>
               <th scope="col" class="wide-only">
-                From
+                Channel
               </th>
               <th scope="col" class="wide-only">
-                Used
+                Last used
               </th>
               <th scope="col" class="wide-only">
                 Model
@@ -185,7 +183,7 @@ function List({ channel, ended }: { channel: string; ended: string }) {
               <th scope="col" class="align-right">
                 Cost
               </th>
-              <th scope="col">End</th>
+              <th scope="col">Outcome</th>
             </tr>
           </thead>
           <tbody>

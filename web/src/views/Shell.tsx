@@ -16,7 +16,7 @@ import { WaitingView } from "./WaitingView";
 const loadCharts = async () => (await import("./charts/ChartsView")).ChartsView;
 
 const TITLES = {
-  waiting: "What waits",
+  waiting: "Waiting for you",
   sessions: "Sessions",
   charts: "Charts",
   more: "More",
@@ -24,7 +24,7 @@ const TITLES = {
   story: "Story",
 };
 
-/** The page: the list at the side, the view that the address names, and what is said about both. */
+/** The page: the sidebar, the view that the address names, and banners. */
 export function Shell() {
   const access = useStore(app.state, (state) => state.access);
   const announcement = useStore(app.state, (state) => state.announcement);
@@ -54,7 +54,7 @@ export function Shell() {
   return (
     <div class={`shell ${isMenuOpen ? "menu-open" : ""}`}>
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <button
         type="button"
@@ -76,7 +76,7 @@ export function Shell() {
       <main id="main" tabIndex={-1}>
         {connection === "lost" && (
           <p class="banner" role="status">
-            The connection to the gateway is lost. Trying again…
+            Lost the connection to the gateway. Reconnecting…
           </p>
         )}
         {problem && (

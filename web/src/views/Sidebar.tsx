@@ -7,7 +7,7 @@ import { Icon, type IconName } from "../ui/Icon";
 import { ago, seconds } from "../ui/words";
 
 const VIEWS: { view: "waiting" | "sessions" | "charts" | "more"; words: string; icon: IconName }[] = [
-  { view: "waiting", words: "What waits", icon: "waiting" },
+  { view: "waiting", words: "Waiting for you", icon: "waiting" },
   { view: "sessions", words: "Sessions", icon: "sessions" },
   { view: "charts", words: "Charts", icon: "charts" },
   { view: "more", words: "More", icon: "more" },
@@ -28,7 +28,7 @@ export function Sidebar({ onPalette, onGo }: { onPalette: () => void; onGo: () =
           D
         </span>
         <strong>Denizen</strong>
-        <button type="button" class="quiet" onClick={onPalette} title="Find an action or a session (Ctrl+K)">
+        <button type="button" class="quiet" onClick={onPalette} title="Go to a view or a session (Ctrl+K)">
           Find… <kbd>Ctrl K</kbd>
         </button>
       </div>
@@ -50,7 +50,7 @@ export function Sidebar({ onPalette, onGo }: { onPalette: () => void; onGo: () =
       </nav>
       <h2 id="recent">Recent</h2>
       <nav class="recent" aria-labelledby="recent">
-        {isLoaded && !sessions.length && <p class="hint">Your conversations will be listed here.</p>}
+        {isLoaded && !sessions.length && <p class="hint">Your conversations will appear here.</p>}
         {sessions.map((session) => (
           <A
             key={session.key}

@@ -11,15 +11,13 @@ export function SignIn() {
         <span class="logo" aria-hidden="true">
           D
         </span>
-        <h1>Open this page with a link</h1>
+        <h1>Sign in with a link</h1>
         {error && (
           <p class="note error" role="alert">
             {error}
           </p>
         )}
-        <p>
-          On the machine where Denizen runs, this command opens the page, and prints a link that works once:
-        </p>
+        <p>On the machine where Denizen runs, this command opens the page and prints a one-time link:</p>
         <p class="command-line">
           <code>denizen web</code> <CopyButton text="denizen web" />
         </p>

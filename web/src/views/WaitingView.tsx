@@ -17,15 +17,12 @@ export function WaitingView() {
   return (
     <section class="view page">
       <header class="view-header">
-        <h1>What waits</h1>
+        <h1>Waiting for you</h1>
       </header>
       {!questions.length && !pairings.length && (
         <div class="empty">
-          <h2>Nothing waits for you</h2>
-          <p>
-            When the agent wants to do something that needs your yes, or a new person writes to it, you find
-            it here.
-          </p>
+          <h2>Nothing is waiting for you</h2>
+          <p>Questions that need your answer, and pairing requests from new people, appear here.</p>
         </div>
       )}
       {questions.map((question) => (
@@ -76,9 +73,7 @@ function PairingCard({ pairing }: { pairing: Pairing }) {
           <dd>{pairing.code}</dd>
         </div>
       </dl>
-      <p class="note">
-        Allow only someone who gave you this code. A code that nobody allows is void after an hour.
-      </p>
+      <p class="note">Allow this only if the person gave you the code. It expires after an hour.</p>
       <div class="answers">
         <button type="button" class="primary" onClick={approve}>
           Allow {who}

@@ -66,9 +66,9 @@ export function ChartsView() {
       {error && <p class="note error">{error}</p>}
       {value && !rows.length && (
         <div class="empty">
-          <h2>No model was called in these days</h2>
+          <h2>No model calls in this period</h2>
           <p>
-            The cost and the speed of each call are shown here. <A to="/chat">Begin a conversation</A>
+            Cost and speed of model calls appear here. <A to="/chat">Start a conversation</A>
           </p>
         </div>
       )}
@@ -123,7 +123,7 @@ function Numbers({ rows, by }: { rows: UsageRow[]; by: string }) {
   );
   const columns = Object.values(MEASURES);
   return (
-    <div class="table" role="group" aria-label="The numbers" tabIndex={0}>
+    <div class="table" role="group" aria-label="Usage by day" tabIndex={0}>
       <table>
         <thead>
           <tr>

@@ -38,13 +38,13 @@ export const MEASURES: Record<string, Measure> = {
   },
   retries: {
     name: "Retries",
-    unit: "calls that were made again",
+    unit: "retried calls",
     of: (row) => row.retries,
     show: (value) => number.format(value),
   },
   errors: {
     name: "Errors",
-    unit: "calls that failed",
+    unit: "failed calls",
     of: (row) => row.errors,
     show: (value) => number.format(value),
   },

@@ -58,7 +58,7 @@ export const ChatRow = memo(({ row, session }: RowProps) => {
   }
 }, isSameRow);
 
-/** Rows are made anew for each event; what they show seldom changes. */
+/** Each event creates new row objects, but their content seldom changes. */
 function isSameRow(before: RowProps, after: RowProps): boolean {
   const [a, b] = [before.row, after.row];
   if (a.kind !== b.kind || a.id !== b.id) return false;

@@ -13,7 +13,7 @@ import { Find } from "./Find";
 import { Queue } from "./Queue";
 import { UndoDialog } from "./UndoDialog";
 
-/** A conversation, and the field in which to go on with it. */
+/** A conversation, and the field to continue it. */
 export function ChatView({ sessionKey, entry }: { sessionKey: string; entry: string }) {
   const fresh = useMemo(() => keyOfChat(newChat(Date.now(), Math.random())), [sessionKey === ""]);
   const key = sessionKey || fresh;
@@ -96,11 +96,11 @@ function Empty({ session }: { session: Session }) {
     );
   return (
     <div class="empty">
-      <h2>What shall we do?</h2>
+      <h2>What can I do for you?</h2>
       <p>
         Write a message below. Drop or paste files to attach them.
         {model === "offline" &&
-          " No model is set up, so the built-in rules answer: they find things in the workspace, without a key. To use a model, set its key and start the gateway again."}
+          " No model is set up, so built-in rules answer: they find things in the workspace without an API key. To use a model, set its key and restart the gateway."}
       </p>
       <ul class="ideas">
         {IDEAS.map((idea) => (

@@ -6,7 +6,7 @@ import { useStore } from "../../store/store";
 import { Icon } from "../../ui/Icon";
 import { readFiles } from "./attach";
 
-/** Words that weren't sent yet, by session: changing the session loses none. */
+/** Unsent text by session, kept when another session is shown. */
 const drafts = new Map<string, string>();
 
 export function Composer({ session }: { session: Session }) {
@@ -84,7 +84,7 @@ export function Composer({ session }: { session: Session }) {
       <textarea
         ref={field}
         aria-label="Message"
-        placeholder={isRunning ? "Write on: it is sent when the turn is done" : "Write a message"}
+        placeholder={isRunning ? "Write the next message: it is sent when the turn ends" : "Write a message"}
         rows={1}
         dir="auto"
         value={text}
@@ -125,7 +125,7 @@ export function Composer({ session }: { session: Session }) {
         </button>
         <span class="grow" />
         {isRunning && !isEmpty && (
-          <button type="button" onClick={steer} title="The running turn reads it at once (Ctrl+Enter)">
+          <button type="button" onClick={steer} title="Send it to the running turn (Ctrl+Enter)">
             Steer
           </button>
         )}

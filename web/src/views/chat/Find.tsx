@@ -51,9 +51,9 @@ export function Find({ rows, onFound }: { rows: Row[]; onFound: (id: string) => 
       />
       <output>{words.trim() ? `${hits.length ? current + 1 : 0}/${hits.length}` : ""}</output>
       <button type="submit" class="quiet">
-        Earlier
+        Previous
       </button>
-      <button type="button" class="quiet icon-only" aria-label="Close the search" onClick={() => open(false)}>
+      <button type="button" class="quiet icon-only" aria-label="Close search" onClick={() => open(false)}>
         <Icon name="close" />
       </button>
     </form>

@@ -12,25 +12,27 @@ interface Fallback {
   args: Record<string, unknown>;
 }
 
-/** A question that waits: what would run, why it is asked, and the answers. */
+/** A question that waits for an answer: the call, why it is asked, and the buttons. */
 export function QuestionCard(props: { sessionKey: string; callId: string; fallback: Fallback }) {
   const question = useStore(app.state, ({ waiting }) =>
     waiting.questions.find((each) => each.session_key === props.sessionKey && each.call_id === props.callId),
   );
   const { fallback } = props;
   return (
-    <section class="card question" aria-label="A question for you">
+    <section class="card question" aria-label="Question for you">
       <h2>
         <Icon name="waiting" /> {question?.question || fallback.question}
       </h2>
       <Call tool={question?.tool || fallback.name} args={question?.args ?? fallback.args} />
       {question?.diff && <Diff text={question.diff} />}
       {question?.is_quotation && (
-        <p class="note warning">This repeats text that the agent has read, not your own words. Look twice.</p>
+        <p class="note warning">
+          This repeats text that the agent has read, not your own words. Check it carefully.
+        </p>
       )}
       {question?.how ? (
         <p class="note">
-          It can't be answered here. <code>{question.how}</code>
+          Answer it elsewhere: <code>{question.how}</code>
         </p>
       ) : (
         <Answers

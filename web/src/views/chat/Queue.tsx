@@ -4,7 +4,7 @@ import { app } from "../../store/app";
 import type { Sent, Session } from "../../store/session";
 import { useStore } from "../../store/store";
 
-/** What comes after the conversation: messages on their way, those that wait for the turn, answers to commands. */
+/** Below the conversation: messages being sent, queued messages, and answers to commands. */
 export function Queue({ session }: { session: Session }) {
   const queue = useStore(session.state, (state) => state.queue);
   const sent = useStore(session.state, (state) => state.sent);
@@ -15,7 +15,7 @@ export function Queue({ session }: { session: Session }) {
   return (
     <div class="after">
       {replies.map((reply) => (
-        <article key={reply.seq} class="said agent command" aria-label="Answer to a command" dir="auto">
+        <article key={reply.seq} class="said agent command" aria-label="Command result" dir="auto">
           {reply.content}
         </article>
       ))}
@@ -30,7 +30,7 @@ export function Queue({ session }: { session: Session }) {
         </p>
       )}
       {waiting.length > 0 && (
-        <section aria-label="Waiting messages">
+        <section aria-label="Queued messages">
           {waiting.map((message) => (
             <QueuedRow key={message.id} message={message} session={session} />
           ))}
@@ -73,7 +73,7 @@ function QueuedRow({ message, session }: { message: QueuedMessage; session: Sess
     return (
       <form class="queued" onSubmit={save}>
         <textarea
-          aria-label="Waiting message"
+          aria-label="Queued message"
           value={words}
           onInput={(event) => setWords(event.currentTarget.value)}
           dir="auto"
@@ -88,7 +88,7 @@ function QueuedRow({ message, session }: { message: QueuedMessage; session: Sess
     );
   return (
     <div class="queued">
-      <span class="label">Waits</span>
+      <span class="label">Queued</span>
       <span class="grow" dir="auto">
         {message.content}
       </span>

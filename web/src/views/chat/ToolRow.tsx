@@ -38,7 +38,7 @@ const STATE_ICONS = {
   failed: <Icon name="alert" />,
   done: <Icon name="check" />,
 };
-const STATE_WORDS = { running: ", running", asked: ", waits for your yes", failed: ", failed", done: "" };
+const STATE_WORDS = { running: ", running", asked: ", needs your approval", failed: ", failed", done: "" };
 
 function stateOf(row: Tool): keyof typeof STATE_WORDS {
   if (row.result) return row.result.is_error ? "failed" : "done";
@@ -69,7 +69,8 @@ function ToolBody({ row }: { row: Tool }) {
           </figcaption>
           <pre tabIndex={0} role="group" aria-label="Result" dir="auto">
             {text.slice(0, SHOWN_CHARS)}
-            {text.length > SHOWN_CHARS && `\n… ${text.length - SHOWN_CHARS} more characters (copy has them)`}
+            {text.length > SHOWN_CHARS &&
+              `\n… ${text.length - SHOWN_CHARS} more characters (Copy includes them)`}
           </pre>
         </figure>
       )}

@@ -11,7 +11,7 @@ const WORDS = {
   redo: { title: "Redo the turn", verb: "Redo", done: "The turn is back" },
 };
 
-/** Shows what an undo or a redo would change, in words and files, before it does. */
+/** Previews what an undo or a redo changes in the conversation and in files. */
 export function UndoDialog(props: { session: Session; what: "undo" | "redo"; onClose: () => void }) {
   const { session, what, onClose } = props;
   const [preview, setPreview] = useState<UndoPreview | undefined>(undefined);
@@ -29,19 +29,19 @@ export function UndoDialog(props: { session: Session; what: "undo" | "redo"; onC
   return (
     <Dialog title={words.title} onClose={onClose}>
       {problem && <p class="note warning">{problem}</p>}
-      {!preview && !problem && <p>Looking…</p>}
+      {!preview && !problem && <p>Loading…</p>}
       {preview && (
         <>
           <blockquote dir="auto">{preview.said}</blockquote>
           <p>
             {preview.paths.length
-              ? `${counted(preview.paths.length, "file")} would change with it:`
-              : "No file changes with it."}
+              ? `${counted(preview.paths.length, "file")} would change:`
+              : "No files would change."}
           </p>
           {preview.diff && <Diff text={preview.diff} />}
           {preview.conflicts.length > 0 && (
             <p class="note warning">
-              These have been changed since, and stay as they are: {preview.conflicts.join(", ")}
+              Changed since then, so they stay as they are: {preview.conflicts.join(", ")}
             </p>
           )}
         </>

@@ -13,12 +13,12 @@ export function Device() {
   return (
     <>
       <p>
-        The link works once, within five minutes. Send it only to a device of yours: whoever opens it can do
-        all that you can.
+        The link works once, within five minutes. Send it only to your own device: whoever opens it can do
+        everything that you can.
       </p>
       <div class="answers">
         <button type="button" class="primary" onClick={make}>
-          Make a link
+          Create a link
         </button>
         <button type="button" onClick={() => app.attempt(() => app.signOut())}>
           Sign out here

@@ -1,18 +1,18 @@
 const KEYS = [
   ["Enter", "send; while a turn runs, queue"],
-  ["Shift Enter", "a new line"],
+  ["Shift Enter", "start a new line"],
   ["Ctrl Enter", "steer the running turn"],
   ["Ctrl K", "go to a view or a session"],
-  ["Tab, Shift Tab", "move between everything that can be used"],
-  ["Space, Enter", "open and close a tool call, a thought, a line of the story"],
+  ["Tab, Shift Tab", "move between controls"],
+  ["Space, Enter", "expand or collapse a tool call, a thought or an entry of the story"],
 ];
 const COMMANDS = [
-  ["/help", "all commands"],
+  ["/help", "list all commands"],
   ["/new", "start afresh in this session"],
-  ["/status", "the model, and what runs or waits"],
-  ["/usage, /context", "tokens and cost; the size of the context"],
-  ["/model [NAME]", "the model, or another one from now on"],
-  ["/compact", "a summary replaces older messages"],
+  ["/status", "show the model, and what runs or waits"],
+  ["/usage, /context", "show tokens and cost; show the size of the context"],
+  ["/model [NAME]", "show the model, or switch to another"],
+  ["/compact", "replace older messages with a summary"],
 ];
 
 export function Help() {

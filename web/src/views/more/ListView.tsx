@@ -6,7 +6,7 @@ interface List {
   title: string;
   about: string;
   route: string;
-  /** The field of the answer that holds the list; empty: the answer is one thing. */
+  /** The field of the response that holds the list; empty if the response is a single object. */
   field: string;
 }
 
@@ -19,14 +19,19 @@ export const LISTS: Record<string, List> = {
   },
   jobs: {
     title: "Scheduled jobs",
-    about: "What runs by itself, and when",
+    about: "Jobs that the agent runs on a schedule",
     route: "/api/jobs",
     field: "jobs",
   },
-  people: { title: "People", about: "Who may write to the agent", route: "/api/pairings", field: "pairings" },
+  people: {
+    title: "People",
+    about: "People who may write to the agent",
+    route: "/api/pairings",
+    field: "pairings",
+  },
 };
 
-/** Any list of the gateway: a line for each thing, which opens to all that is known about it. */
+/** Any list from the gateway: a line for each item, which expands to all its fields. */
 export function ListView({ name, list }: { name: string; list: List }) {
   const { value, error, reload, isLoading } = useLoad(name, () =>
     app.client.get<Record<string, unknown>>(list.route),

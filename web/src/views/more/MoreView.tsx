@@ -4,14 +4,14 @@ import { Device } from "./Device";
 import { Help } from "./Help";
 import { LISTS, ListView } from "./ListView";
 
-/** Everything else: the lists of what the agent has, other devices, and help. */
+/** Everything else: status, jobs, people, other devices, and help. */
 export function MoreView({ name }: { name: string }) {
   const list = LISTS[name];
   return (
     <section class="view page">
       <header class="view-header">
         <h1>{list?.title ?? (name === "help" ? "Help" : name === "device" ? "Another device" : "More")}</h1>
-        {name && <A to="/more">All of them</A>}
+        {name && <A to="/more">Back to More</A>}
       </header>
       {list ? (
         <ListView key={name} name={name} list={list} />
@@ -29,7 +29,7 @@ export function MoreView({ name }: { name: string }) {
 function Index() {
   const places = [
     ...Object.entries(LISTS).map(([name, { title, about }]) => ({ name, title, about })),
-    { name: "device", title: "Link for another device", about: "Opens this page on a phone" },
+    { name: "device", title: "Link for another device", about: "Open this page on a phone" },
     { name: "help", title: "Help", about: "Keys and commands" },
   ];
   return (

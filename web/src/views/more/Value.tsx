@@ -1,4 +1,4 @@
-/** Anything that a route answers, as lists of names and values. */
+/** Any JSON value, as lists of names and values. */
 export function Value({ value }: { value: unknown }) {
   if (value === null || value === undefined || value === "") return <span class="hint">none</span>;
   if (Array.isArray(value)) {

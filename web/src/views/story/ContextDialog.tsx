@@ -5,7 +5,7 @@ import { Dialog } from "../../ui/Dialog";
 import { useLoad } from "../../ui/useLoad";
 import { compact } from "../../ui/words";
 
-/** The request as the model gets it, part by part, with its tokens. */
+/** The request that the model gets, part by part, with estimated tokens. */
 export function ContextDialog(props: { sessionKey: string; at: string; onClose: () => void }) {
   const { sessionKey, at } = props;
   const { value, error } = useLoad(`${sessionKey} ${at}`, () =>
@@ -15,8 +15,8 @@ export function ContextDialog(props: { sessionKey: string; at: string; onClose: 
   return (
     <Dialog title={at ? "What the model saw" : "What the model sees"} class="wide" onClose={props.onClose}>
       {error && <p class="note error">{error}</p>}
-      {!value && !error && <p>Looking…</p>}
-      {value && <p class="facts">About {compact(value.tokens)} tokens in all</p>}
+      {!value && !error && <p>Loading…</p>}
+      {value && <p class="facts">About {compact(value.tokens)} tokens in total</p>}
       {value?.parts.map((part, index) => (
         <details key={`${index}`} class="part">
           <summary>

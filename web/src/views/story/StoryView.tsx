@@ -29,7 +29,7 @@ export function StoryView({ sessionKey }: { sessionKey: string }) {
       {error && <p class="note error">{error}</p>}
       {isLoaded && !items.length && (
         <div class="empty">
-          <h2>Nothing happened here yet</h2>
+          <h2>Nothing has happened here yet</h2>
         </div>
       )}
       {items.length > 0 && (
@@ -109,7 +109,7 @@ function SnapshotDiff({ sessionKey, from, to }: { sessionKey: string; from: stri
   );
   if (error) return <p class="note error">{error}</p>;
   if (!value) return <p class="hint">Comparing…</p>;
-  return value.diff ? <Diff text={value.diff} /> : <p class="hint">No file changed after it.</p>;
+  return value.diff ? <Diff text={value.diff} /> : <p class="hint">No files changed after this.</p>;
 }
 
 /** A subagent's session, in place. */

@@ -1,4 +1,4 @@
-/** A transcript as a time line. */
+/** A transcript as a timeline. */
 import type { Entry, Usage } from "../../protocol/types";
 import { noteOf, stopWords } from "../../store/rows";
 import { callWords, compact, counted, dollars } from "../../ui/words";
@@ -60,14 +60,14 @@ function contentOf(entry: Entry, calls: Map<string, string>, begun: Map<string, 
       const { content, model, usage, stop_reason: stop } = entry.message;
       const asked = content.flatMap((part) => (part.type === "tool_call" ? [part] : []));
       for (const call of asked) calls.set(call.id, `${call.name} ${callWords(call.args)}`);
-      const words = asked.length ? `Model asks for ${counted(asked.length, "call")}` : "Model answers";
+      const words = asked.length ? `Model requests ${counted(asked.length, "tool call")}` : "Model answers";
       const text = [
         textOf(content),
         ...asked.map((call) => `${call.name}(${JSON.stringify(call.args, null, 2)})`),
       ];
       return {
         kind: "model",
-        title: stop === "aborted" ? "Model was cut short" : words,
+        title: stop === "aborted" ? "Model was interrupted" : words,
         facts: [model, usageWords(usage)].filter(Boolean).join(" · "),
         text: text.filter(Boolean).join("\n\n"),
         failed: stop === "error" || stop === "refusal" || stop === "length",
@@ -110,7 +110,7 @@ function contentOf(entry: Entry, calls: Map<string, string>, begun: Map<string, 
         text: entry.summary ?? "",
       };
     case "parked":
-      return { kind: "question", title: "Asked for a yes", facts: entry.name ?? "", text: entry.question };
+      return { kind: "question", title: "Asked for approval", facts: entry.name ?? "", text: entry.question };
     case "end":
       return {
         kind: "end",

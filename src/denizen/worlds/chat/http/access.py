@@ -101,7 +101,7 @@ class Access:
         return sum(task.cancel() for task in tasks if task is not asyncio.current_task())
 
     def _browser(self, request: web.Request) -> str:
-        """The signed-in browser that sends the request; empty if there is none, or another page may have caused it."""
+        """The signed-in browser that sends the request; empty if none, or if another page may have triggered it."""
         cookie = request.cookies.get(cookie_name(request), "")
         is_safe = request.method in {hdrs.METH_GET, hdrs.METH_HEAD} and hdrs.UPGRADE not in request.headers
         if not (is_safe or hdrs.ORIGIN in request.headers):  # browsers always send it then
@@ -180,7 +180,7 @@ class SignInRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SignedIn(msgspec.Struct, frozen=True):
-    """Whether the browser is signed in now."""
+    """Whether the browser is signed in."""
 
     signed_in: bool
 

@@ -1,4 +1,4 @@
-"""Going back and forth in a session: undo, redo, forks, the changes between checkpoints, and what the model sees."""
+"""Undo, redo, forks, changes between checkpoints, and the model's context of a session."""
 
 import asyncio
 import dataclasses
@@ -48,7 +48,7 @@ class UndoRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class UndoPreview(msgspec.Struct, frozen=True):
-    """What would come back: what the user had `said` (unknown for a redo), and the `diff` of the files' changes.
+    """What an undo would take back (`said`: the user's message; unknown for a redo), and the `diff` of the files.
 
     Files in `conflicts` were changed by others since.
     """
@@ -60,14 +60,14 @@ class UndoPreview(msgspec.Struct, frozen=True):
 
 
 class Undone(msgspec.Struct, frozen=True):
-    """What the user had said in the turn, and files that stayed as they are because others changed them since."""
+    """The user's message of the turn, and files that weren't restored because others changed them since."""
 
     said: str
     left: list[str]
 
 
 class FileChanges(msgspec.Struct, frozen=True):
-    """The files that differ between two checkpoints, and how."""
+    """The files that differ between two checkpoints, and their diff."""
 
     paths: list[str]
     diff: str
@@ -94,24 +94,24 @@ async def post_fork(request: web.Request) -> Forked:
 
 
 async def get_undo(request: web.Request) -> UndoPreview:
-    """Show what taking the last turn back would do, to words and files."""
+    """Preview an undo of the last turn: its messages and its changes to files."""
     entries = await _read(request)
     return await _preview(request, entries, next_undo(entries))
 
 
 async def get_redo(request: web.Request) -> UndoPreview:
-    """Show what taking the last undo back would do."""
+    """Preview a redo of the turn that was undone last."""
     entries = await _read(request)
     return await _preview(request, entries, next_redo(entries))
 
 
 async def post_undo(request: web.Request) -> Undone:
-    """Take the last turn back: its messages, and its changes to files that nobody changed since."""
+    """Undo the last turn: its messages, and its changes to files that nobody changed since."""
     return await _reverse(request, redoes=False)
 
 
 async def post_redo(request: web.Request) -> Undone:
-    """Take the last undo back."""
+    """Redo the turn that was undone last."""
     return await _reverse(request, redoes=True)
 
 
@@ -131,7 +131,9 @@ async def get_context(request: web.Request) -> ModelView:
     header = _header(entries)
     if header.profile not in {"", gateway.agent.record.name}:
         how = f"denizen context {short_name(header.key)}"
-        raise Refused(409, f"Only the profile {header.profile} can tell what its model sees: {how}")
+        raise Refused(
+            409, f"This gateway has another profile than the session's, {header.profile}. In a terminal: {how}"
+        )
     if at := request.query.get("at", ""):
         count = next((number for number, entry in enumerate(entries, 1) if entry.id == at), 0)
         if not count:
@@ -170,7 +172,7 @@ def _shadow(gateway: Gateway, entries: Sequence[AnyEntry]) -> Shadow:
 async def _preview(request: web.Request, entries: Sequence[AnyEntry], reversal: Reversal | None) -> UndoPreview:
     gateway = request.app[GATEWAY]
     if reversal is None:
-        raise Refused(409, "There is nothing to take back.")
+        raise Refused(409, "There is nothing to undo or redo.")
     if not reversal.ours:
         return UndoPreview(reversal.said, [], "", [])
     shadow = _shadow(gateway, entries)
@@ -211,7 +213,7 @@ async def _reverse(request: web.Request, *, redoes: bool) -> Undone:
 
 
 def _refused(error: DenizenError) -> Exception:
-    """The refusal for an error of a session: 404 if there is none, 409 if its state doesn't allow it."""
+    """The response to a session's error: 404 if there is no session, 409 if its state doesn't allow it."""
     if type(error) is SessionUnavailable:
         return error
     return Refused(404 if isinstance(error, SessionUnknown) else 409, str(error))

@@ -63,7 +63,7 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_redo: UndoRequest,
 }
 _MORE = (EventFrame, EventGapFrame, UsageReport)
-"""Messages of the WebSocket, and the answer of a route that can give another format."""
+"""Messages of the WebSocket, and the response of a route that also has another format."""
 _ACCEPTED = frozenset({post_message, post_control})
 _AFTER = {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 2**53}}
 _SESSION = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in (SESSION_HEADER, MESSAGE_HEADER)]
@@ -151,7 +151,7 @@ def _operation(path: str, handler: Callable[..., Any], schemas: dict[Any, Any]) 
     text = inspect.getdoc(handler) or ""
     refused = {"description": "A refusal.", "content": _json(schemas[ErrorResponse])}
     status = "202" if handler in _ACCEPTED else "101" if handler is get_events else "200"
-    done: dict[str, Any] = {"description": "It is done."}
+    done: dict[str, Any] = {"description": "Done."}
     if answer := _answer_of(handler):
         done["content"] = _json(schemas[answer])
     operation: dict[str, Any] = {

@@ -26,7 +26,7 @@ _HEADERS = {
 
 
 async def harden(_: web.Request, response: web.StreamResponse) -> None:
-    """Add the headers that keep other pages, and whatever isn't ours, away from what the gateway serves."""
+    """Add security headers: only the page's own content loads, and no other page can embed or read it."""
     response.headers.update(_HEADERS)
 
 

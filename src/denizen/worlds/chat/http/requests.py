@@ -28,7 +28,7 @@ def json_response(answer: msgspec.Struct, status: int = 200) -> web.Response:
 
 
 def json_handler(handler: Callable[[web.Request], Awaitable[msgspec.Struct]]) -> Callable[..., Awaitable[web.Response]]:
-    """A handler whose answer is a struct, as aiohttp calls it; the struct is also the route's description."""
+    """An aiohttp handler from one that returns a struct; the struct type also describes the route in OpenAPI."""
 
     @functools.wraps(handler)
     async def answer(request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""What was said in sessions, found by words, and what they used, by day."""
+"""Search in sessions, and their usage by day."""
 
 import asyncio
 import csv
@@ -28,7 +28,7 @@ class FoundSessions(msgspec.Struct, frozen=True):
 
 
 class Budgets(msgspec.Struct, frozen=True):
-    """What may be spent, in US dollars; None: there is no limit."""
+    """Spending limits in US dollars; None: no limit."""
 
     turn_usd: float | None
     session_usd: float | None
@@ -36,7 +36,7 @@ class Budgets(msgspec.Struct, frozen=True):
 
 
 class UsageReport(msgspec.Struct, frozen=True):
-    """The sums by day and name, where a name is a model, channel, session or profile."""
+    """Usage by day and name: a model, channel, session or profile."""
 
     by: UsageBy
     rows: list[UsageRow]
@@ -52,7 +52,7 @@ async def get_search(request: web.Request) -> FoundSessions:
 
 
 async def get_usage(request: web.Request) -> web.Response:
-    """What was used in the last `days`, by day and model, channel, session or profile.
+    """The usage of the last `days`, by day and model, channel, session or profile.
 
     With `format=csv` the rows alone, for a spreadsheet.
     """

@@ -1,4 +1,4 @@
-"""The messages of a session that aren't over: waiting ones may be changed or taken back."""
+"""A session's unfinished messages. Waiting ones can be edited or withdrawn."""
 
 from functools import partial
 from typing import Literal

@@ -18,7 +18,7 @@ PAGE = 200
 """Sessions, or entries, in one response, unless a `limit` asks for more entries."""
 MAX_ENTRIES = 1000
 _MAX_FILTERED = 10
-"""Pages that are looked through for one response."""
+"""Pages of the index that are filtered for one response."""
 
 
 class SessionPage(msgspec.Struct, frozen=True):
@@ -67,10 +67,10 @@ def _is_selected(request: web.Request, info: SessionInfo) -> bool:
 
 
 async def _with_costs(gateway: Gateway, found: Sequence[SessionInfo]) -> list[SessionInfo]:
-    """The sessions with what all their turns have cost."""
+    """The sessions with the total cost of their turns."""
     try:
         spent = await asyncio.to_thread(gateway.sums.read, [info.key for info in found])
-    except DenizenError:  # then it is what the last turn has cost
+    except DenizenError:  # keeps the cost of the last turn
         spent = dict[str, float]()
     return [msgspec.structs.replace(each, cost_usd=max(each.cost_usd, spent.get(each.key, 0.0))) for each in found]
 

@@ -91,7 +91,7 @@ class SignIns:
 
 
 def cookie_name(request: web.BaseRequest) -> str:
-    """The name of the cookie: browsers don't separate the cookies of a host's ports."""
+    """The cookie's name, which contains the port because browsers share cookies between a host's ports."""
     port = request.host.rpartition(":")[2]  # not `request.url`, which a malformed Host doesn't have
     return f"denizen-{port if port.isdecimal() else 80}"
 
@@ -109,7 +109,7 @@ def set_cookie(request: web.Request, response: web.Response, cookie: str) -> Non
 
 
 def _is_encrypted(request: web.Request) -> bool:
-    """Whether the browser uses TLS: by its own word, or by that of a proxy on this machine."""
+    """Whether the browser uses TLS, directly or through a proxy on this machine that says so."""
     if request.headers.get(hdrs.ORIGIN, "").lower().startswith("https:") or request.secure:
         return True
     with suppress(ValueError):

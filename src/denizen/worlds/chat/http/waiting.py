@@ -1,4 +1,4 @@
-"""Everything that waits for a person: questions of all sessions, and senders to be paired."""
+"""Questions of all sessions, and senders waiting to be paired."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,14 +23,14 @@ from denizen.worlds.chat.turns.commands import record_for
 from denizen.worlds.world import check_host
 
 _MAX_SESSIONS = 200
-"""The sessions used last, among which parked ones of other hosts are looked for."""
+"""How many of the latest sessions are checked for questions of other hosts."""
 
 
 class WaitingQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A call that waits for a yes or a no, and what is needed to decide.
 
-    `how` is empty if it can be answered here, by a control of its session; else it says how. `rule` is what a yes for
-    good would write into the configuration. `word` answers it in the chat that was asked. Times are seconds since the
+    `how` says how to answer it elsewhere; empty if a control of its session answers it. `rule` is what `always`
+    would write into the configuration. `word` answers it in the chat that was asked. Times are seconds since the
     epoch, 0 if unknown.
     """
 
