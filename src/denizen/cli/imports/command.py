@@ -103,7 +103,7 @@ def _jobs(settings: ForeignSettings) -> Iterator[str]:
 
 
 def _comment(text: str) -> str:
-    """A comment for a shell, each line of it: whoever pastes what is printed runs none of its words."""
+    """Turn each line into a shell comment, so that pasting the output runs none of it."""
     return "\n".join(f"# {line}" for line in text.splitlines())
 
 

@@ -68,7 +68,7 @@ def make_app(gateway: Gateway, home: Path, host: str) -> web.Application:
     app[ACCESS] = Access(
         home, {"localhost", "127.0.0.1", "::1", host, *gateway.settings.hosts}, gateway.settings, clock
     )
-    app[search.ONE_LOOK] = asyncio.Lock()
+    app[search.SEARCH_LOCK] = asyncio.Lock()
     app[EVENTS] = EventLog(int(clock.now().timestamp() * 1_000_000))
     gateway.listeners.of_all.append(app[EVENTS].add)
     gateway.outbox.changed = app[EVENTS].changed

@@ -17,8 +17,8 @@ MAX_FOUND = 100
 """Sessions in one response."""
 MAX_DAYS = 3660
 _DAYS = 30
-ONE_LOOK = web.AppKey("one_look", asyncio.Lock)
-"""Held while a thread looks: the first look may take minutes, and others wait for it without a thread each."""
+SEARCH_LOCK = web.AppKey("search_lock", asyncio.Lock)
+"""Held during a search. The first one may take minutes; others wait for it without occupying a thread each."""
 
 
 class FoundSessions(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ async def get_search(request: web.Request) -> FoundSessions:
     """The sessions of all channels in which all the words of `q` were said in one message, the latest first."""
     limit = int(read_number(request, "limit", int, MAX_FOUND)) or MAX_FOUND
     search = request.app[GATEWAY].search
-    async with request.app[ONE_LOOK]:
+    async with request.app[SEARCH_LOCK]:
         return FoundSessions([*await asyncio.to_thread(search.find, request.query.get("q", ""), limit)])
 
 
@@ -64,7 +64,7 @@ async def get_usage(request: web.Request) -> web.Response:
     now = gateway.agent.record.now().astimezone(gateway.agent.record.zone)
     since = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
     offset = now.utcoffset() or timedelta()
-    async with request.app[ONE_LOOK]:
+    async with request.app[SEARCH_LOCK]:
         rows = [*await asyncio.to_thread(gateway.search.usage, since.timestamp(), offset.total_seconds(), by)]
     if request.query.get("format") == "csv":
         return web.Response(text=_as_csv(rows), content_type="text/csv")
