@@ -13,8 +13,9 @@ import contextlib
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import msgspec
 from msgspec.structs import replace
 
@@ -27,8 +28,9 @@ from denizen.worlds.chat.delivery.channels.media import not_received, save_media
 from denizen.worlds.chat.delivery.state_files import read_state, write_state
 
 if TYPE_CHECKING:
-    import aiohttp
     import discord
+
+    _Event = discord.Message | discord.Interaction | str
 
 SEND_TIMEOUT_S = 90.0
 MAX_LIBRARY_WAIT_S = 30.0
@@ -39,7 +41,7 @@ MAX_STRANGERS = 100
 MAX_SEARCHED_MESSAGES = 1000
 """How many of a chat's latest messages are searched for one that may be sent."""
 _PORTAL = "https://discord.com/developers/applications"
-_Connector = Callable[[], "aiohttp.BaseConnector | None"]
+_Connector = Callable[[], aiohttp.BaseConnector | None]
 
 
 class DiscordSettings(ChannelSettings, frozen=True, kw_only=True):
@@ -94,7 +96,7 @@ class DiscordChannel:
     async def receive(self, accept: Accept) -> None:
         import discord
 
-        inbox: asyncio.Queue[discord.Message | discord.Interaction | str] = asyncio.Queue()
+        inbox: asyncio.Queue[_Event] = asyncio.Queue()
         client = _new_client(self._connector)
 
         @client.event
@@ -129,12 +131,7 @@ class DiscordChannel:
             delattr(client, "on_ready")  # a library task outlives the client and would call it
             await client.close()
 
-    async def _accept_all(
-        self,
-        client: "discord.Client",
-        inbox: "asyncio.Queue[discord.Message | discord.Interaction | str]",
-        accept: Accept,
-    ) -> None:
+    async def _accept_all(self, client: "discord.Client", inbox: "asyncio.Queue[_Event]", accept: Accept) -> None:
         """Accept events in order. Those that arrive before a new session is ready wait for the missed messages."""
         import discord
 
@@ -162,16 +159,14 @@ class DiscordChannel:
             progress.since = discord.utils.time_snowflake(self._home.clock.now())
             await self._save_progress()
         channels = [each for guild in client.guilds for each in (*guild.text_channels, *guild.threads)]
-        newest = {each.id: (each.last_message_id or 0, each.guild.id) for each in channels}
-        unread = {key: guild for key, (last, guild) in newest.items() if last > progress.since}
+        unread = {each.id: each.guild.id for each in channels if (each.last_message_id or 0) > progress.since}
         for key, guild in (unread | {key: chat.guild for key, chat in progress.chats.items()}).items():
             chat = client.get_channel(key) or client.get_partial_messageable(key, guild_id=guild or None)
             after = discord.Object(progress.chats[key].last if key in progress.chats else progress.since)
-            if not isinstance(chat, discord.abc.Messageable):
-                continue
-            with contextlib.suppress(discord.Forbidden, discord.NotFound):
-                async for message in chat.history(limit=None, after=after, oldest_first=True):
-                    await self._accept_message(client, message, accept)
+            if isinstance(chat, discord.abc.Messageable):
+                with contextlib.suppress(discord.Forbidden, discord.NotFound):
+                    async for message in chat.history(limit=None, after=after, oldest_first=True):
+                        await self._accept_message(client, message, accept)
 
     async def _accept_message(self, client: "discord.Client", message: "discord.Message", accept: Accept) -> None:
         import discord
@@ -187,9 +182,23 @@ class DiscordChannel:
             await self._save_progress()  # Discord doesn't list direct chats
         is_text = message.type in {discord.MessageType.default, discord.MessageType.reply}
         if is_text and client.user and message.author.id != client.user.id:
+            me, replied = client.user.id, message.reference and message.reference.resolved
+            is_answer = isinstance(replied, discord.Message) and replied.author.id == me
+            inbound = self._new_message(
+                message.channel,
+                message.author,
+                message.content,
+                is_group=bool(guild_id),
+                metadata={"voice": True} if message.flags.voice else {},
+                id=f"{message.id}:{message.edited_at:%Y%m%dT%H%M%S%f}" if is_edit else str(message.id),
+                thread=str(key) if isinstance(message.channel, discord.Thread) else "",
+                is_addressed=not guild_id or is_answer or me in {each.id for each in message.mentions},
+                is_bot=message.author.bot,
+                edit_of=str(message.id) if is_edit else "",
+                sent_at=message.edited_at if is_edit else message.created_at,
+            )
             fetch = partial(self._fetch, message.attachments) if message.attachments else None
-            is_new = await accept(self._inbound_message(client.user, message, guild_id, is_edit=is_edit), fetch)
-            chat.is_answered = chat.is_answered or is_new
+            chat.is_answered |= await accept(inbound, fetch)
         chat.last = max(chat.last, message.id)
         await self._save_progress()
 
@@ -201,30 +210,15 @@ class DiscordChannel:
             del chats[key]
         await asyncio.to_thread(write_state, self._path, self._progress)
 
-    def _inbound_message(
-        self, me: "discord.ClientUser", message: "discord.Message", guild_id: int, *, is_edit: bool
+    def _new_message(
+        self, channel: Any, sender: "discord.abc.User", content: str, *, is_group: bool, **rest: Any
     ) -> InboundMessage:
         import discord
 
-        chat, replied = str(message.channel.id), message.reference and message.reference.resolved
-        is_answer = isinstance(replied, discord.Message) and replied.author.id == me.id
-        edited = f":{message.edited_at:%Y%m%dT%H%M%S%f}" if is_edit else ""
-        return InboundMessage(
-            channel=self.name,
-            chat=chat,
-            sender=str(message.author.id),
-            content=message.content,
-            session_key=str(SessionKey(chat, "group" if guild_id else "direct", self.name)),
-            metadata={"voice": True} if message.flags.voice else {},
-            id=f"{message.id}{edited}",
-            thread=chat if isinstance(message.channel, discord.Thread) else "",
-            room=_room_of(message.channel),
-            is_group=bool(guild_id),
-            is_addressed=not guild_id or is_answer or me.id in {each.id for each in message.mentions},
-            is_bot=message.author.bot,
-            edit_of=str(message.id) if is_edit else "",
-            sent_at=message.edited_at if is_edit else message.created_at,
-        )
+        chat = str(channel.id)
+        key = str(SessionKey(chat, "group" if is_group else "direct", self.name))
+        room = str(channel.parent_id) if isinstance(channel, discord.Thread) else ""
+        return InboundMessage(self.name, chat, str(sender.id), content, key, room=room, is_group=is_group, **rest)
 
     async def _fetch(self, attachments: "list[discord.Attachment]", message: InboundMessage) -> InboundMessage:
         import discord
@@ -244,21 +238,19 @@ class DiscordChannel:
         """Accept a pressed button, and confirm it within Discord's limit of 3 seconds."""
         import discord
 
-        if press.type is not discord.InteractionType.component or not press.data or not press.channel_id:
+        if press.type is not discord.InteractionType.component or not press.data or not press.channel:
             return
-        chat, is_group = str(press.channel_id), bool(press.guild_id)
-        key = str(SessionKey(chat, "group" if is_group else "direct", self.name))
-        text = str(press.data.get("custom_id", ""))
-        identifier, sender = f"press-{press.id}", str(press.user.id)
-        message = InboundMessage(self.name, chat, sender, text, key, id=identifier, sent_at=press.created_at)
-        await accept(replace(message, is_group=is_group, room=_room_of(press.channel)))
+        text, is_group = str(press.data.get("custom_id", "")), bool(press.guild_id)
+        message = self._new_message(
+            press.channel, press.user, text, is_group=is_group, id=f"press-{press.id}", sent_at=press.created_at
+        )
+        await accept(message)
         with contextlib.suppress(discord.HTTPException):  # too late: they see an error, but the press was accepted
             await press.response.defer()
 
     # Sending
 
     async def send(self, message: OutboundMessage) -> Sent:
-        import aiohttp
         import discord
 
         if refusal := outgoing.send_refusal(message, self.limits):
@@ -320,13 +312,6 @@ class DiscordChannel:
             return await self._deliver(self._client, OutboundMessage(self.name, chat, text, edits=draft))
 
 
-def _room_of(channel: object) -> str:
-    """The channel that a thread belongs to; empty if it isn't a thread."""
-    import discord
-
-    return str(channel.parent_id) if isinstance(channel, discord.Thread) else ""
-
-
 def _nonce(message: OutboundMessage) -> str:
     return outgoing.delivery_key(message)[:24]
 
@@ -378,22 +363,19 @@ def _connection_error(error: Exception) -> Exception:
 
 async def check(settings: DiscordSettings, connector: _Connector = lambda: None) -> str:
     """Log in, and return the bot's name. Raises ChannelRefused, OSError."""
-    import aiohttp
     import discord
 
-    client = _new_client(connector)
     try:
-        await client.login(settings.token)
-        flags = client.application.flags if client.application else None
-        if not flags or not (flags.gateway_message_content or flags.gateway_message_content_limited):
-            raise _connection_error(discord.PrivilegedIntentsRequired(None))
-        return str(client.user)
+        async with _new_client(connector) as client:
+            await client.login(settings.token)
+            flags = client.application.flags if client.application else None
+            if not flags or not (flags.gateway_message_content or flags.gateway_message_content_limited):
+                raise _connection_error(discord.PrivilegedIntentsRequired(None))
+            return str(client.user)
     except discord.LoginFailure as error:
         raise _connection_error(error) from error
     except (discord.HTTPException, aiohttp.ClientError) as error:
         raise ConnectionError(f"Discord can't be reached: {error}") from error
-    finally:
-        await client.close()
 
 
 def _account(settings: DiscordSettings) -> str:

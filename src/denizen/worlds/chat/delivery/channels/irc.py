@@ -11,7 +11,6 @@ import ssl
 from collections import deque
 from contextlib import suppress
 from datetime import datetime
-from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -84,7 +83,6 @@ class _Connection:
         self._unread: deque[Any] = deque()
         self._errors: list[tuple[str, str]] = []
         self._pongs: dict[str, asyncio.Future[None]] = {}
-        self._tokens = count(1)
         self._next_line_at = 0.0
         self._check_at = asyncio.get_running_loop().time() + CHECK_INTERVAL_S
         self._awaits_answer = False
@@ -193,7 +191,7 @@ class _Connection:
 
     async def write(self, line: str) -> None:
         """Send a line at once. Raises OSError."""
-        if not self.is_open:
+        if self._writer.is_closing():
             raise ConnectionError("The connection ended.")
         self._writer.write(line.encode(errors="replace") + b"\r\n")
         await self._writer.drain()
@@ -205,10 +203,6 @@ class _Connection:
         if self._next_line_at > now:
             await self._clock.sleep(self._next_line_at - now)
         await self.write(line)
-
-    @property
-    def is_open(self) -> bool:
-        return not self._writer.is_closing()
 
     def is_room(self, target: str) -> bool:
         """Whether it is a room, or some of its members: `@#room` reaches the operators."""
@@ -235,7 +229,7 @@ class _Connection:
 
     async def send_lines(self, target: str, lines: list[str]) -> Sent:
         """Send the lines, and wait until the server has processed them."""
-        token = f"denizen-{next(self._tokens)}"
+        token = f"denizen-{uuid4().hex}"
         confirmed = self._pongs[token] = asyncio.get_running_loop().create_future()
         self._errors.clear()
         written = 0
@@ -254,9 +248,9 @@ class _Connection:
             del self._pongs[token]
         names = {target.lower(), self.without_member_sign(target).lower()}
         refusals = [words for about, words in self._errors if about in names]
-        if not refusals:
-            return Sent()
-        return Sent("failed", f"The server refuses {len(refusals)} of {written} lines: {refusals[0]}")
+        if refusals:
+            return Sent("failed", f"The server refuses {len(refusals)} of {written} lines: {refusals[0]}")
+        return Sent()
 
 
 class IrcChannel:
@@ -275,9 +269,8 @@ class IrcChannel:
     @property
     def limits(self) -> ChannelLimits:
         nick, target = self._settings.nick, max([MAX_TARGET_BYTES, *map(len, self._settings.rooms)])
-        frame = f":{nick}!~{nick}@ PRIVMSG  :\r\n"
-        length = MAX_LINE_BYTES - len(frame.encode()) - MAX_NICK_SUFFIX_BYTES - MAX_HOST_BYTES - target
-        return ChannelLimits(length=length, unit="bytes", groups=True, replays_with_new_ids=True)
+        frame = len(f":{nick}!~{nick}@ PRIVMSG  :\r\n".encode()) + MAX_NICK_SUFFIX_BYTES + MAX_HOST_BYTES + target
+        return ChannelLimits(length=MAX_LINE_BYTES - frame, unit="bytes", groups=True, replays_with_new_ids=True)
 
     async def receive(self, accept: Accept) -> None:
         connection = await _open_connection(self._settings, self._clock)
@@ -293,6 +286,7 @@ class IrcChannel:
                 if line.command == "PRIVMSG" and line.source and _nick(line.source) != connection.nick:
                     await self._queue_message(connection, line)
         finally:
+            self._connection = None
             await connection.leave()
 
     async def send(self, message: OutboundMessage) -> Sent:
@@ -304,7 +298,7 @@ class IrcChannel:
         if message.may_be_sent:
             return Sent("unknown", "IRC can't tell whether an earlier attempt arrived.")
         async with self._sending:
-            if self._connection is None or not self._connection.is_open:
+            if self._connection is None:
                 return Sent("later", f"{self._settings.server} isn't connected.", retry_after=CONNECT_RETRY_S)
             return await self._connection.send_lines(message.chat, lines)
 
@@ -316,9 +310,8 @@ class IrcChannel:
         text = printable(_COLOUR.sub("", text.removeprefix("\x01ACTION "))).strip()
         is_group = connection.is_room(target)
         names = "|".join(map(re.escape, (connection.nick, self._settings.nick)))
-        called = re.match(rf"(?:{names})[:,]\s*", text, re.IGNORECASE)
-        mentioned = is_action and re.search(rf"\b(?:{names})\b", text, re.IGNORECASE)
-        is_addressed = not is_group or bool(called or mentioned)
+        called = re.match(rf"(?i)(?:{names})[:,]\s*", text)
+        is_addressed = not is_group or bool(called or (is_action and re.search(rf"(?i)\b(?:{names})\b", text)))
         account, id_, time = (line.tags.get(name) for name in ("account", "msgid", "time"))
         if "account-tag" not in connection.capabilities and (is_addressed or self._settings.groups == "all"):
             account = await connection.account_of(line.source)

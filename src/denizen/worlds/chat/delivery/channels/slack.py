@@ -181,10 +181,7 @@ class SlackChannel:
             if not self._is_slacks(url):  # any host, which must not get the token
                 complaints.append(not_received(name, f"it is kept at {url}, not by Slack"))
                 continue
-            async with (
-                aiohttp.ClientSession(headers=headers) as http,
-                http.get(url, proxy=self._web.proxy) as reply,
-            ):
+            async with aiohttp.request("GET", url, headers=headers, proxy=self._web.proxy) as reply:
                 if 400 <= reply.status < 500 and reply.status != 429:  # deleted, say: it would fail again
                     complaints.append(not_received(name, f"Slack answered {reply.status}"))
                     continue

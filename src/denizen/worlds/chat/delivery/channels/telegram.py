@@ -18,13 +18,8 @@ from denizen.errors import ConfigError
 from denizen.ports.channel import Accept, ChannelHome, ChannelKind, ChannelLimits, ChannelRefused, ChannelSettings, Sent
 from denizen.ports.queue import AnswerChoice, InboundMessage, OutboundMessage
 from denizen.sessions import SessionKey
+from denizen.worlds.chat.delivery.channels import outgoing
 from denizen.worlds.chat.delivery.channels.media import Received, not_received, save_media, too_large, with_files
-from denizen.worlds.chat.delivery.channels.outgoing import (
-    CONNECT_RETRY_S,
-    REFUSED_RETRY_S,
-    rate_limited_if,
-    send_refusal,
-)
 
 if TYPE_CHECKING:
     from telegram import Bot, CallbackQuery, Chat, InlineKeyboardMarkup, Message, Update, User
@@ -169,7 +164,7 @@ class TelegramChannel:
     # Sending
 
     async def send(self, message: OutboundMessage) -> Sent:
-        if refusal := send_refusal(message, self.limits):
+        if refusal := outgoing.send_refusal(message, self.limits):
             return Sent("failed", refusal)
         return await _outcome_of(self._deliver(message))
 
@@ -230,7 +225,7 @@ class TelegramChannel:
         place = _target_of(chat)
         if not draft and self._has_drafts and place["chat_id"].isdigit():  # the ids of groups are negative
             draft = f"{_DRAFT_PREFIX}{next(self._draft_ids)}"
-        with rate_limited_if(lambda error: isinstance(error, RetryAfter)):
+        with outgoing.rate_limited_if(lambda error: isinstance(error, RetryAfter)):
             if draft.startswith(_DRAFT_PREFIX):
                 try:
                     await self._bot.send_message_draft(
@@ -271,12 +266,12 @@ async def _outcome_of(sending: Awaitable[Sent]) -> Sent:
         wait = error.retry_after
         return Sent("later", str(error), retry_after=wait.total_seconds() if isinstance(wait, timedelta) else wait)
     except InvalidToken as error:
-        return Sent("later", f"Telegram refuses the token: {error}", retry_after=REFUSED_RETRY_S)
+        return Sent("later", f"Telegram refuses the token: {error}", retry_after=outgoing.REFUSED_RETRY_S)
     except (BadRequest, ChatMigrated, Forbidden) as error:
         return Sent("failed", f"Telegram refuses it: {error}")
     except TelegramError as error:
         if isinstance(error.__cause__, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)):
-            return Sent("later", f"Telegram can't be reached: {error}", retry_after=CONNECT_RETRY_S)
+            return Sent("later", f"Telegram can't be reached: {error}", retry_after=outgoing.CONNECT_RETRY_S)
         return Sent("unknown", f"Telegram's answer was lost: {error}")
 
 

@@ -21,7 +21,7 @@ from denizen.worlds.chat.delivery.channels import outgoing
 
 MAX_CLOCK_SKEW_S = 300.0
 """How far a request's timestamp may be from our clock."""
-TIMEOUT_S = 30.0
+_TIMEOUT = aiohttp.ClientTimeout(30.0)  # seconds
 UNAVAILABLE_RETRY_S = 30.0
 """The delay before a retry if the receiver sends no Retry-After."""
 _ID_HEADER, _TIMESTAMP_HEADER, _SIGNATURE_HEADER = "webhook-id", "webhook-timestamp", "webhook-signature"
@@ -137,10 +137,9 @@ class WebhookChannel:
             hdrs.CONTENT_TYPE: "application/json",
         }
         try:
-            async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(TIMEOUT_S)) as http,
-                http.post(self._settings.url, data=body, headers=headers, allow_redirects=False) as response,
-            ):
+            async with aiohttp.request(
+                "POST", self._settings.url, data=body, headers=headers, allow_redirects=False, timeout=_TIMEOUT
+            ) as response:
                 return _outcome(response, message_id)
         except aiohttp.ClientConnectorError as error:
             return Sent("later", str(error), retry_after=outgoing.CONNECT_RETRY_S)
@@ -165,10 +164,7 @@ async def check(settings: WebhookSettings) -> str:
     """Check the settings, and return both addresses. Raises ConfigError for a bad secret or an unreachable receiver."""
     key_of(settings.secret)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(TIMEOUT_S)) as http,
-            http.head(settings.url, allow_redirects=False),
-        ):
+        async with aiohttp.request("HEAD", settings.url, allow_redirects=False, timeout=_TIMEOUT):
             return f"http://{settings.host}:{settings.port}/, with replies to {settings.url}"
     except (aiohttp.ClientError, ValueError, TimeoutError) as error:
         raise ConfigError(f"{settings.url} can't be reached: {error or type(error).__name__}.") from error

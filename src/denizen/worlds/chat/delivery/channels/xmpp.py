@@ -87,7 +87,7 @@ class XmppChannel:
     async def receive(self, accept: Accept) -> None:
         client = self._client = self._client or self._new_client()
         self._failure = None
-        _open(client, self._settings)
+        client.connect(self._settings.host or None, self._settings.port if self._settings.host else None)
         try:
             while True:
                 self._changed.clear()
@@ -191,17 +191,15 @@ class XmppChannel:
             return
         is_private = not is_group and sender.bare in self._rooms
         chat = sender.full if is_private else sender.bare
-        known = (
-            self._client.plugin["xep_0045"].get_jid_property(sender.bare, sender.resource, "jid") if is_group else None
-        )
-        person = str(known).partition("/")[0] if known else sender.full if is_group or is_private else sender.bare
+        rooms = self._client.plugin["xep_0045"]
+        known = rooms.get_jid_property(sender.bare, sender.resource, "jid") if is_group else None
         called = re.match(rf"{re.escape(self._settings.nick)}[:,]\s*", text, re.IGNORECASE) if is_group else None
         author = sender.full if is_group or is_private else sender.bare
         correction = stanza.get_plugin("replace", check=True)
         message = InboundMessage(
             self.name,
             chat,
-            person,
+            str(known).partition("/")[0] if known else author,
             text[called.end() :] if called else text,
             str(SessionKey(chat, kind="group" if is_group else "direct", channel=self.name)),
             id=f"{author}:{stanza['id'] or archived or uuid4().hex}",
@@ -236,10 +234,16 @@ class XmppChannel:
             if is_archived:
                 return Sent(native_id=message.id)
         stanza = self._stanza(message.chat, message.content, message.id, message.edits)
-        self._acks[message.id] = asyncio.get_running_loop().create_future()
+        acknowledged = self._acks[message.id] = asyncio.get_running_loop().create_future()
         try:
             stanza.send()
-            await self._wait_for_ack(stanza)
+            if "stream_management" in self._client.features:
+                self._client.send(str(self._client.plugin["xep_0198"].stanza.RequestAck(self._client)))
+            else:
+                server = self._client.boundjid.domain
+                self._client.plugin["xep_0199"].send_ping(server, callback=partial(self._on_ack, stanza))
+            async with asyncio.timeout(CONFIRM_TIMEOUT_S):
+                await acknowledged
         except OSError as lost:
             return Sent("unknown", f"The server didn't confirm it. {lost}")
         finally:
@@ -262,16 +266,6 @@ class XmppChannel:
         if edits:
             stanza["replace"]["id"] = edits
         return stanza
-
-    async def _wait_for_ack(self, stanza: Any) -> None:
-        """Wait until the server acknowledges a stanza. Raises OSError."""
-        if "stream_management" in self._client.features:
-            self._client.send(str(self._client.plugin["xep_0198"].stanza.RequestAck(self._client)))
-        else:
-            server = self._client.boundjid.domain
-            self._client.plugin["xep_0199"].send_ping(server, callback=partial(self._on_ack, stanza))
-        async with asyncio.timeout(CONFIRM_TIMEOUT_S):
-            await self._acks[stanza["id"]]
 
     def _on_ack(self, stanza: Any, _: object = None) -> None:
         if (ack := self._acks.get(stanza["id"])) and not ack.done():
@@ -319,10 +313,7 @@ class XmppChannel:
         query["rsm"]["max"] = str(ARCHIVE_PAGE_MESSAGES)
         if chat and not is_room:
             query["with"] = chat
-        if after:
-            query["rsm"]["after"] = after
-        else:
-            query["rsm"]["before"] = before or True
+        query["rsm"]["after" if after else "before"] = after or before or True
         results = Collector(identifier, StanzaPath(f"message/mam_result@queryid={identifier}"))
         self._client.register_handler(results)
         try:
@@ -344,25 +335,19 @@ def _client(settings: XmppSettings, fail: Callable[[Exception], None]) -> Any:
         client.register_plugin(plugin)
     server, reasons = client.boundjid.domain, list[object]()
 
-    def on_disconnect(why: object) -> None:
-        fail(ConnectionError(f"{server} ended the connection: {why or 'no reason'}"))
+    def fail_on(event: str, failure: Callable[[object], Exception]) -> None:
+        def on_event(about: object) -> None:
+            fail(failure(about))
 
-    def on_unreachable(_: object) -> None:
-        fail(ConnectionError(f"{server} can't be reached: {reasons[-1]}"))
-
-    def on_refused(_: object) -> None:
-        fail(ChannelRefused(f"{server} refuses the password of {settings.jid}."))
+        client.add_event_handler(event, on_event)
 
     client.add_event_handler("connection_failed", reasons.append)
-    client.add_event_handler("reconnect_delay", on_unreachable)  # each of the server's addresses failed
-    client.add_event_handler("failed_all_auth", on_refused)
+    # After each of the server's addresses failed:
+    fail_on("reconnect_delay", lambda _: ConnectionError(f"{server} can't be reached: {reasons[-1]}"))
+    fail_on("failed_all_auth", lambda _: ChannelRefused(f"{server} refuses the password of {settings.jid}."))
     client.add_event_handler("ssl_invalid_chain", fail)
-    client.add_event_handler("disconnected", on_disconnect)
+    fail_on("disconnected", lambda why: ConnectionError(f"{server} ended the connection: {why or 'no reason'}"))
     return client
-
-
-def _open(client: Any, settings: XmppSettings) -> None:
-    client.connect(settings.host or None, settings.port if settings.host else None)
 
 
 async def _close(client: Any) -> None:
@@ -372,20 +357,16 @@ async def _close(client: Any) -> None:
 
 
 async def _check(settings: XmppSettings) -> str:
-    outcomes = asyncio.Queue[Exception | None]()
-
-    def on_login(_: object) -> None:
-        outcomes.put_nowait(None)
-
+    outcomes = asyncio.Queue[object]()
     client = _client(settings, outcomes.put_nowait)
-    client.add_event_handler("stream_negotiated", on_login)
-    _open(client, settings)
-    failure = await outcomes.get()
+    client.add_event_handler("stream_negotiated", outcomes.put_nowait)
+    client.connect(settings.host or None, settings.port if settings.host else None)
+    outcome = await outcomes.get()
     await _close(client)
-    if isinstance(failure, ChannelRefused):
-        raise failure
-    if failure:
-        raise ConfigError(f"Can't log in as {settings.jid}: {failure}")
+    if isinstance(outcome, ChannelRefused):
+        raise outcome
+    if isinstance(outcome, Exception):
+        raise ConfigError(f"Can't log in as {settings.jid}: {outcome}")
     return settings.jid
 
 
