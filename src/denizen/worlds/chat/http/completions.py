@@ -28,7 +28,7 @@ from denizen.ports import Schema
 from denizen.text.documents import attached_document, attached_picture
 from denizen.worlds.chat.http import conversation
 from denizen.worlds.chat.http.answer import answer
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, refusing
 from denizen.worlds.chat.http.stream import event_stream
 
 MODEL = "denizen"
@@ -124,10 +124,8 @@ class TextFormat(JsonSchema):
         found = (self.json_schema or self).schema if self.type == "json_schema" else {"type": "object"}
         if found is None:
             raise Refused(400, "The format json_schema needs a schema.")
-        try:
+        with refusing(400, ConfigError):
             return OutputType(found)
-        except ConfigError as error:
-            raise Refused(400, str(error)) from error
 
 
 ToolChoice = Annotated[Any, msgspec.Meta(extra_json_schema={"enum": ["auto", "none", None]})]
@@ -271,13 +269,11 @@ def parts(content: str | Sequence[ContentPart] | None) -> list[UserPart]:
 
 
 def _part(part: ContentPart) -> UserPart:
-    try:
+    with refusing(400, ConfigError):
         if "image" in part.type:
             return from_outside(_image(part))
         if "file" in part.type:
             return from_outside(_document(part.file or part))
-    except ConfigError as error:
-        raise Refused(400, str(error)) from error
     return Text(words([part]))
 
 

@@ -20,7 +20,7 @@ from denizen.runtime.cache import SharedCache
 from denizen.sessions import SessionKey, new_name, short_name
 from denizen.trusted.pending_checks import run_pending_checks
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_handler, read_body, read_key
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, entries_of, json_handler, read_body, read_key, refusing
 from denizen.worlds.chat.ledger import ledger
 from denizen.worlds.chat.turns.commands import record_for
 
@@ -95,13 +95,13 @@ async def post_fork(request: web.Request) -> Forked:
 
 async def get_undo(request: web.Request) -> UndoPreview:
     """Preview an undo of the last turn: its messages and its changes to files."""
-    entries = await _read(request)
+    entries = await entries_of(request)
     return await _preview(request, entries, next_undo(entries))
 
 
 async def get_redo(request: web.Request) -> UndoPreview:
     """Preview a redo of the turn that was undone last."""
-    entries = await _read(request)
+    entries = await entries_of(request)
     return await _preview(request, entries, next_redo(entries))
 
 
@@ -117,17 +117,15 @@ async def post_redo(request: web.Request) -> Undone:
 
 async def get_diff(request: web.Request) -> FileChanges:
     """The changes to files from one checkpoint of the session to another, or to the files as they are."""
-    gateway, entries = request.app[GATEWAY], await _read(request)
-    try:
+    gateway, entries = request.app[GATEWAY], await entries_of(request)
+    with refusing(404, DenizenError, gateway.agent.record.redact):
         found = await _shadow(gateway, entries).diff(request.query.get("from", ""), request.query.get("to", ""))
-    except DenizenError as error:
-        raise Refused(404, gateway.agent.record.redact(str(error))) from error
     return FileChanges([*found.paths], gateway.agent.record.redact(found.text))
 
 
 async def get_context(request: web.Request) -> ModelView:
     """What the model sees after an entry, `at` (default: the last one): the next request, with estimated tokens."""
-    gateway, entries = request.app[GATEWAY], await _read(request)
+    gateway, entries = request.app[GATEWAY], await entries_of(request)
     header = _header(entries)
     if header.profile not in {"", gateway.agent.record.name}:
         how = f"denizen context {short_name(header.key)}"
@@ -139,21 +137,12 @@ async def get_context(request: web.Request) -> ModelView:
         if not count:
             raise Refused(404, f"The session has no entry {at!r} on the way to its head.")
         entries = entries[:count]
-    try:
+    with refusing(409, ConfigError):
         record = record_for(gateway.agent, ReadSession(entries), SharedCache(1, 1))
-    except ConfigError as error:
-        raise Refused(409, str(error)) from error
     model_request = await asyncio.to_thread(next_request, record, entries)
     prompt = last_prompt(entries)
     parts = [*parts_of(model_request, prompt.text if prompt else "")]
     return ModelView(parts, sum(part.tokens for part in parts))
-
-
-async def _read(request: web.Request) -> Sequence[AnyEntry]:
-    try:
-        return await request.app[GATEWAY].agent.record.store.read(read_key(request))
-    except SessionUnknown as error:
-        raise Refused(404, str(error)) from error
 
 
 def _header(entries: Sequence[AnyEntry]) -> SessionEntry:
@@ -176,11 +165,9 @@ async def _preview(request: web.Request, entries: Sequence[AnyEntry], reversal: 
     if not reversal.ours:
         return UndoPreview(reversal.said, [], "", [])
     shadow = _shadow(gateway, entries)
-    try:
+    with refusing(409, DenizenError, gateway.agent.record.redact):
         ours = await shadow.touched(reversal.ours)
         back, since = await shadow.diff(reversal.now, reversal.then), await shadow.diff(reversal.now)
-    except DenizenError as error:
-        raise Refused(409, gateway.agent.record.redact(str(error))) from error
     conflicts = [path for path in since.paths if path in ours]
     paths = [path for path in back.paths if path in ours]
     return UndoPreview(reversal.said, paths, gateway.agent.record.redact(back.text), conflicts)
@@ -190,7 +177,7 @@ async def _reverse(request: web.Request, *, redoes: bool) -> Undone:
     gateway, key, asked = request.app[GATEWAY], read_key(request), await read_body(request, UndoRequest)
     if await gateway.database.read(partial(ledger.is_busy, session_key=key)):
         raise Refused(409, "A turn of this session is open. Stop it, or answer its question, first.")
-    shadow = _shadow(gateway, await _read(request))
+    shadow = _shadow(gateway, await entries_of(request))
     record = dataclasses.replace(gateway.agent.record, checkpoints=shadow)
     await asyncio.to_thread(run_pending_checks, record.home, record.environ)
     try:

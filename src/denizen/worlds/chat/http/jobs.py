@@ -4,7 +4,7 @@ import msgspec
 from aiohttp import web
 
 from denizen.errors import ToolRefused
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body
+from denizen.worlds.chat.http.requests import GATEWAY, read_body, refusing
 from denizen.worlds.chat.timers.cron import JobRequest
 
 
@@ -19,10 +19,8 @@ async def post_job(request: web.Request) -> web.Response:
 
 
 async def _carry_out(request: web.Request, asked: JobRequest) -> web.Response:
-    try:
+    with refusing(400, ToolRefused):
         found = await request.app[GATEWAY].cron.carry_out(asked)
-    except ToolRefused as why:
-        raise Refused(400, str(why)) from why
     return web.json_response({"jobs": msgspec.to_builtins(found)})
 
 

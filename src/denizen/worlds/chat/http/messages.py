@@ -16,7 +16,7 @@ from denizen.sessions import SessionKey, session_key
 from denizen.text.documents import attached_document, attached_picture
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.completions import MAX_CONVERSATION_BYTES
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_number
+from denizen.worlds.chat.http.requests import GATEWAY, Refused, read_body, read_number, refusing
 from denizen.worlds.chat.ledger import ledger, outbound
 from denizen.worlds.chat.ledger.outbound import ALSO
 from denizen.worlds.chat.ledger.questions import SEEN
@@ -88,7 +88,7 @@ async def _session_of(gateway: Gateway, new: NewMessage) -> str:
 
 def _attached(media: Iterable[str | Image | Document]) -> list[Attachment]:
     """The pictures and documents for the model; PDF documents get their text. Raises HTTPException."""
-    try:
+    with refusing(400, ConfigError):
         return [
             from_outside(
                 attached_document(each.media_type, each.data, each.name)
@@ -98,8 +98,6 @@ def _attached(media: Iterable[str | Image | Document]) -> list[Attachment]:
             for each in media
             if not isinstance(each, str)
         ]
-    except ConfigError as error:
-        raise Refused(400, str(error)) from error
 
 
 async def get_replies(request: web.Request) -> web.Response:

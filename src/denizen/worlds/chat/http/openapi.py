@@ -8,24 +8,12 @@ import msgspec
 from aiohttp import hdrs, web
 
 from denizen.sessions.search_index import UsageBy
-from denizen.worlds.chat.http.access import (
-    OPEN_ROUTES,
-    SignInRequest,
-    post_sign_in,
-)
+from denizen.worlds.chat.http import history
+from denizen.worlds.chat.http.access import OPEN_ROUTES, SignInRequest, post_sign_in
 from denizen.worlds.chat.http.completions import ChatRequest, post_completion
 from denizen.worlds.chat.http.controls import ControlRequest, post_control
 from denizen.worlds.chat.http.conversation import MESSAGE_HEADER, SESSION_HEADER
 from denizen.worlds.chat.http.events import EventFrame, EventGapFrame, get_events
-from denizen.worlds.chat.http.history import (
-    ForkRequest,
-    UndoRequest,
-    get_context,
-    get_diff,
-    post_fork,
-    post_redo,
-    post_undo,
-)
 from denizen.worlds.chat.http.jobs import post_job
 from denizen.worlds.chat.http.messages import MAX_REPLIES, MAX_WAIT_S, NewMessage, get_replies, post_message
 from denizen.worlds.chat.http.page_files import PAGE_ROUTES
@@ -58,9 +46,9 @@ _BODIES: dict[Callable[..., Any], type[msgspec.Struct]] = {
     post_response: ResponseRequest,
     post_sign_in: SignInRequest,
     post_queue: QueueChange,
-    post_fork: ForkRequest,
-    post_undo: UndoRequest,
-    post_redo: UndoRequest,
+    history.post_fork: history.ForkRequest,
+    history.post_undo: history.UndoRequest,
+    history.post_redo: history.UndoRequest,
 }
 _MORE = (EventFrame, EventGapFrame, UsageReport)
 """Messages of the WebSocket, and the response of a route that also has another format."""
@@ -86,8 +74,8 @@ _PARAMETERS: dict[Callable[..., Any], list[dict[str, Any]]] = {
         _AFTER | {"name": "before"},
         {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MAX_ENTRIES}},
     ],
-    get_diff: [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("from", "to")],
-    get_context: [{"name": "at", "in": "query", "schema": {"type": "string"}}],
+    history.get_diff: [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("from", "to")],
+    history.get_context: [{"name": "at", "in": "query", "schema": {"type": "string"}}],
     get_search: [
         {"name": "q", "in": "query", "schema": {"type": "string"}},
         {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": MAX_FOUND}},

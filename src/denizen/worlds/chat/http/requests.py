@@ -3,13 +3,15 @@
 import functools
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
 from aiohttp import web
 
-from denizen.errors import DenizenError, SessionError
+from denizen.entries import AnyEntry
+from denizen.errors import DenizenError, SessionError, SessionUnknown
 from denizen.sessions.key import session_key
 from denizen.worlds.chat.gateway import Gateway
 
@@ -50,6 +52,15 @@ class Refused(web.HTTPException):
         super().__init__(text=why)
 
 
+@contextmanager
+def refusing(status: int, error: type[DenizenError], redact: Callable[[str], str] = str) -> Generator[None]:
+    """Refuse the request for errors of this type, with the status and the error's words."""
+    try:
+        yield
+    except error as why:
+        raise Refused(status, redact(str(why))) from why
+
+
 def failure(request: web.Request, error: Exception) -> tuple[int, str]:
     """The status and the reason for a request that failed; faults of the gateway are logged."""
     match error:
@@ -78,10 +89,15 @@ async def read_body(request: web.Request, kind: type[Body], most: int = MAX_BODY
 
 def read_key(request: web.Request) -> str:
     """The session key in the path. Raises HTTPException 404 if it isn't one."""
-    try:
+    with refusing(404, SessionError):
         return session_key(request.match_info["key"])
-    except SessionError as error:
-        raise Refused(404, str(error)) from error
+
+
+async def entries_of(request: web.Request) -> Sequence[AnyEntry]:
+    """The entries of the session in the path. Raises HTTPException 404 if there is none."""
+    key = read_key(request)
+    with refusing(404, SessionUnknown):
+        return await request.app[GATEWAY].agent.record.store.read(key)
 
 
 def read_number(request: web.Request, name: str, kind: type[int] | type[float], most: float) -> float:

@@ -33,7 +33,7 @@ from denizen.sessions import SessionKey
 from denizen.worlds.chat.gateway import Gateway
 from denizen.worlds.chat.http.conversation import SESSION_HEADER, ConversationItem, ConversationRequest, joined_parts
 from denizen.worlds.chat.http.follow import FollowedTurn, Replayed, follow
-from denizen.worlds.chat.http.requests import Refused
+from denizen.worlds.chat.http.requests import Refused, refusing
 from denizen.worlds.chat.ledger import ledger, outbound, questions
 from denizen.worlds.chat.ledger.ledger import LedgerConnection
 from denizen.worlds.chat.ledger.reply_options import ReplyOptions, has_attachments, with_attachments
@@ -165,11 +165,9 @@ def _message(key: SessionKey, request: ConversationRequest, new: Sequence[Conver
 
 def _session_key(session: str) -> SessionKey:
     """The session of this key, or of the chat of this name. Raises HTTPException."""
-    try:
+    with refusing(400, SessionError):
         is_key = session.strip().lower().startswith("agent:")
         key = SessionKey.parse(session) if is_key else SessionKey(session, channel="http")
-    except SessionError as error:
-        raise Refused(400, str(error)) from error
     if len(str(key)) > MAX_KEY_CHARS:
         raise Refused(
             400,

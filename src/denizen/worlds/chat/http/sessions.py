@@ -8,11 +8,11 @@ import msgspec
 from aiohttp import web
 
 from denizen.entries import AnyEntry
-from denizen.errors import DenizenError, SessionUnknown
+from denizen.errors import DenizenError
 from denizen.ports import SessionInfo
 from denizen.sessions import SessionKey
 from denizen.worlds.chat.gateway import Gateway
-from denizen.worlds.chat.http.requests import GATEWAY, Refused, json_handler, read_key, read_number
+from denizen.worlds.chat.http.requests import GATEWAY, entries_of, json_handler, read_number
 
 PAGE = 200
 """Sessions, or entries, in one response, unless a `limit` asks for more entries."""
@@ -77,10 +77,7 @@ async def _with_costs(gateway: Gateway, found: Sequence[SessionInfo]) -> list[Se
 
 async def get_session(request: web.Request) -> EntryPage:
     """The entries of a session from its first; after so many of them, or the last ones before so many."""
-    try:
-        entries = await request.app[GATEWAY].agent.record.store.read(read_key(request))
-    except SessionUnknown as error:
-        raise Refused(404, str(error)) from error
+    entries = await entries_of(request)
     after = int(read_number(request, "after", int, 2**53))
     before = int(read_number(request, "before", int, 2**53))
     limit = int(read_number(request, "limit", int, MAX_ENTRIES)) or PAGE
