@@ -152,8 +152,7 @@ class TerminalLines:
     def waiting(self) -> Sequence[str]:
         """Hand over the messages that were entered meanwhile."""
         self._read()
-        entered = [*self._entered]
-        self._entered.clear()
+        entered, self._entered = self._entered, list[str]()
         return entered
 
     def take_typed(self) -> Sequence[str]:
@@ -161,8 +160,7 @@ class TerminalLines:
         with terminal_modes(self._stream, without=termios.ICANON):
             while self._ready() and (typed := os.read(self._stream.fileno(), _READ_BYTES)):
                 self._entered += filter(None, map(str.strip, typed.decode(errors="replace").split("\n")))
-        rest = [*self._entered]
-        self._entered.clear()
+        rest, self._entered = self._entered, list[str]()
         return rest
 
     def restore_unsent(self, unsent: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json
+from denizen.cli.output import ask_to_delete, print_table, write, write_file, write_json
 from denizen.cli.text import one_line, printable
 from denizen.config.load import load
 from denizen.config.redact import Redactor
@@ -67,10 +67,7 @@ def forget(what: tuple[str, ...], database: str | None, yes: bool) -> None:
     """Delete facts permanently, each named by its id, its text, or words that only it has."""
     remembered = _memory(database)
     facts = [remembered.find(each) for each in what]
-    if not yes:
-        if not is_interactive():
-            raise click.UsageError("Deleting can't be undone: add --yes, because nobody can be asked here.")
-        confirm("Delete this permanently?", "\n".join(one_line(fact.text) for fact in facts), abort=True)
+    ask_to_delete(about="\n".join(one_line(fact.text) for fact in facts), yes=yes)
     for fact in facts:
         write(one_line(asyncio.run(remembered.forget(fact.text))) + "\n")
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from denizen.cli.output import print_table, write_json
 from denizen.config.load import Loaded
 from denizen.errors import DenizenError, ModelError
-from denizen.events import Failed, Finished, StreamEvent, TextDelta, ThinkingDelta, ToolCallDelta
+from denizen.events import Failed, Finished, TextDelta, ThinkingDelta, ToolCallDelta
 from denizen.messages import AssistantMessage, Text, Thinking, Usage, UserMessage
 from denizen.models import open_model
 from denizen.ports import ModelRequest, Schema
@@ -69,7 +69,10 @@ async def _try(loaded: Loaded, name: str) -> Tried:
             if isinstance(event, TextDelta | ThinkingDelta | ToolCallDelta):
                 pieces += 1
                 first = first or time.monotonic() - began
-            answer = _outcome(event) or answer
+            elif isinstance(event, Finished):
+                answer = event.message
+            elif isinstance(event, Failed):
+                answer = event.error
     finally:
         await model.close()
     if isinstance(answer, ModelError):
@@ -84,15 +87,6 @@ async def _try(loaded: Loaded, name: str) -> Tried:
         time.monotonic() - began,
         answer.text,
     )
-
-
-def _outcome(event: StreamEvent) -> AssistantMessage | ModelError | None:
-    match event:
-        case Finished(message):
-            return message
-        case Failed(error):
-            return error
-    return None
 
 
 def _rows(tried: Tried) -> list[tuple[str, str, str]]:

@@ -166,10 +166,18 @@ def confirm(question: str, about: str = "", *, abort: bool = False) -> bool:
     return False
 
 
-def accept_change(question: str, difference: str = "", *, yes: bool) -> None:
+def accept_change(
+    question: str, difference: str = "", *, yes: bool, refusal: str = "Add --yes: nobody can be asked here."
+) -> None:
     """Ask the person whether to accept what changed, unless they said `yes`. Raises click.Abort for anything else."""
     if yes:
         return
     if not is_interactive():
-        raise click.UsageError("Add --yes: nobody can be asked here.")
+        raise click.UsageError(refusal)
     confirm(question, printable(difference), abort=True)
+
+
+def ask_to_delete(question: str = "Delete this permanently?", about: str = "", *, yes: bool) -> None:
+    """Ask the person whether to delete something, unless they said `yes`. Raises click.Abort for anything else."""
+    refusal = "Deleting can't be undone, and without a terminal nobody can be asked: add --yes."
+    accept_change(question, about, yes=yes, refusal=refusal)

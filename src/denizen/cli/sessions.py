@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from denizen.cli.home import home, shared_tables, store
-from denizen.cli.output import confirm, is_interactive, print_table, write, write_file, write_json, write_markdown
+from denizen.cli.output import ask_to_delete, is_interactive, print_table, write, write_file, write_json, write_markdown
 from denizen.cli.text import cut, printable, shorten, width
 from denizen.config.home import user_folder
 from denizen.config.load import load
@@ -182,10 +182,7 @@ def fork(name: str, to: str | None, at: str) -> None:
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def rm(names: tuple[str, ...], yes: bool) -> None:
     """Delete sessions permanently."""
-    if not yes:
-        if not is_interactive():
-            raise click.UsageError("Deleting can't be undone: add --yes, because nobody can be asked here.")
-        confirm(f"Delete {', '.join(names)} permanently?", abort=True)
+    ask_to_delete(f"Delete {', '.join(names)} permanently?", yes=yes)
     for name in names:
         asyncio.run(_store_of(name).remove(name))
     SearchFile(home() / "sessions", home() / "search.db").purge_removed()

@@ -63,9 +63,7 @@ class AgentView(Vertical):
         Binding("pageup", "scroll_page_up", "Page up", priority=True, show=False),
     ]
 
-    def __init__(
-        self, name: str, instruct: Callable[[str], None], clock: Clock, *, player: str = "", most: int = 100_000
-    ) -> None:
+    def __init__(self, name: str, instruct: Callable[[str], None], clock: Clock, *, player: str = "") -> None:
         super().__init__(id=f"agent-{name.encode().hex()}")
         self.agent_name = name
         self.player = player or name
@@ -73,7 +71,7 @@ class AgentView(Vertical):
         self.known = Facts()
         self._instruct = instruct
         self._clock = clock
-        self._lines = Scrollback(most)
+        self._lines = Scrollback()
         self._panel = SidePanel()
         self._status = StatusPrompt(name)
         self._prompt = PromptInput()

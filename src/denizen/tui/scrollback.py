@@ -65,8 +65,8 @@ class Scrollback(ScrollView, can_focus=True):
     Scrollback > .scrollback--patch { color: ansi_bright_blue; }
     """
 
-    def __init__(self, most: int = 100_000, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, most: int = 100_000) -> None:
+        super().__init__()
         self.held = False
         self._most = most
         self._lines: deque[tuple[Line, int]] = deque()  # with the number of its rows

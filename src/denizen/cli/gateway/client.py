@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import aiohttp
+import msgspec
 
 from denizen.config.home import places
 from denizen.config.load import load
@@ -50,10 +51,7 @@ class Client:
         running, headers = self.running, {"Authorization": f"Bearer {read_token(self._home)}"}
         url = f"{running.url}{path}"
         try:
-            async with (
-                aiohttp.ClientSession(headers=headers, timeout=timeout) as session,
-                session.request(method, url, **arguments) as response,
-            ):
+            async with aiohttp.request(method, url, headers=headers, timeout=timeout, **arguments) as response:
                 answer = await response.json()
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise GatewayAway(
@@ -66,13 +64,18 @@ class Client:
 
 
 async def ask_gateway_or_ledger(
-    by_gateway: Callable[[Client], Awaitable[T]], in_ledger: Callable[[Config, Database, Clock], Awaitable[T]]
+    path: str, body: Any, kind: Any, in_ledger: Callable[[Config, Database, Clock], Awaitable[T]]
 ) -> T:
-    """Ask the running gateway, which has the ledger open; without one, use the ledger directly."""
+    """Ask the running gateway, which has the ledger open; without one, use the ledger directly.
+
+    The gateway is asked by a POST with the body, or by a GET if that is None, and answers with one value of a `kind`.
+    """
     loaded = load()
     folder, _ = places(loaded.config)
     if find_running(folder):
-        return await by_gateway(Client(folder))
+        client = Client(folder)
+        [value] = (await (client.get(path) if body is None else client.post(path, body))).values()
+        return msgspec.convert(value, kind)
     clock, redactor = SystemClock(), Redactor.from_environ(loaded.environ, loaded.secrets)
     async with open_backends(loaded.config, clock, redactor, is_gateway=False, timing=DEFAULT_TIMING) as shared:
         return await in_ledger(loaded.config, shared.ledger, clock)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from denizen.cli.gateway.client import Client, ask_gateway_or_ledger
+from denizen.cli.gateway.client import ask_gateway_or_ledger
 from denizen.cli.output import print_table, say, write
 from denizen.config.load import load
 from denizen.config.settings import Config
@@ -93,15 +93,11 @@ def _change(job: str, action: Literal["remove", "enable", "disable"]) -> None:
 
 
 def _ask(asked: JobRequest) -> list[JobStatus]:
-    async def by_gateway(client: Client) -> list[JobStatus]:
-        answer = await client.post("/api/jobs", msgspec.to_builtins(asked))
-        return msgspec.convert(answer["jobs"], list[JobStatus])
-
     def in_ledger(config: Config, database: Database, clock: Clock) -> Awaitable[list[JobStatus]]:
         settings = config.section("gateway", GatewaySettings).cron
         return Cron(database, clock=clock, zone=user_zone(config), settings=settings).carry_out(asked)
 
-    return asyncio.run(ask_gateway_or_ledger(by_gateway, in_ledger))
+    return asyncio.run(ask_gateway_or_ledger("/api/jobs", msgspec.to_builtins(asked), list[JobStatus], in_ledger))
 
 
 def _due(status: JobStatus) -> str:

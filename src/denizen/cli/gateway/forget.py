@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from denizen.cli.output import confirm, is_interactive, say, write
+from denizen.cli.output import ask_to_delete, say, write
 from denizen.cli.text import one_line
 from denizen.config.home import places
 from denizen.config.load import load
@@ -70,12 +70,7 @@ async def _forget(who: str, *, yes: bool) -> None:
         ):
             for name in sorted(names):
                 say(f"{kind} {one_line(name)}")
-        if not yes:
-            if not is_interactive():
-                raise click.UsageError(
-                    "Deleting can't be undone, and without a terminal nobody can be asked: add --yes."
-                )
-            confirm("Delete this permanently?", abort=True)
+        ask_to_delete(yes=yes)
         for fact in facts:
             await memory.forget(fact.id)
         for key in sessions:

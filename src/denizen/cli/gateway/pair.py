@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
-import msgspec
 
-from denizen.cli.gateway.client import Client, ask_gateway_or_ledger
+from denizen.cli.gateway.client import ask_gateway_or_ledger
 from denizen.cli.gateway.forget import forget
 from denizen.cli.output import print_table, say, write
 from denizen.cli.text import one_line
@@ -37,11 +36,7 @@ pair.add_command(forget)
 @pair.command("list")
 def list_pairings() -> None:
     """List paired senders, and those who are waiting for approval."""
-
-    async def by_gateway(client: Client) -> list[Pairing]:
-        return msgspec.convert((await client.get("/api/pairings"))["pairings"], list[Pairing])
-
-    found = _run(by_gateway, SenderAccess.pairings)
+    found = _run(None, list[Pairing], SenderAccess.pairings)
     if not found:
         say("No senders are paired or waiting.")
         return
@@ -56,12 +51,7 @@ def list_pairings() -> None:
 @click.argument("code")
 def approve(code: str) -> None:
     """Approve the sender with this code, and greet them in their chat."""
-
-    async def by_gateway(client: Client) -> Pairing | None:
-        answer = await client.post("/api/pairings", {"type": "approve", "code": code})
-        return msgspec.convert(answer["approved"], Pairing)
-
-    paired = _run(by_gateway, lambda access: access.approve(code))
+    paired = _run({"type": "approve", "code": code}, Pairing, lambda access: access.approve(code))
     if paired is None:
         raise DenizenError(no_open_code_error(code))
     write(f"{one_line(f'{paired.channel}:{paired.sender}')} may speak now.\n")
@@ -71,18 +61,13 @@ def approve(code: str) -> None:
 @click.argument("who")
 def revoke(who: str) -> None:
     """Remove a paired sender (CHANNEL:SENDER, as listed). Their next message gets a new code."""
-
-    async def by_gateway(client: Client) -> bool:
-        await client.post("/api/pairings", {"type": "revoke", "who": who})
-        return True
-
-    if not _run(by_gateway, lambda access: access.revoke(who)):
+    if not _run({"type": "revoke", "who": who}, str, lambda access: access.revoke(who)):
         raise DenizenError(not_paired_error(who))
     write(f"{one_line(who)} may no longer speak.\n")
 
 
-def _run(by_gateway: Callable[[Client], Awaitable[T]], in_ledger: Callable[[SenderAccess], Awaitable[T]]) -> T:
+def _run(body: Any, kind: Any, in_ledger: Callable[[SenderAccess], Awaitable[T]]) -> T:
     def on_access(config: Config, database: Database, clock: Clock) -> Awaitable[T]:
         return in_ledger(SenderAccess(config, People(config), Outbox(database, {}, clock=clock), clock))
 
-    return asyncio.run(ask_gateway_or_ledger(by_gateway, on_access))
+    return asyncio.run(ask_gateway_or_ledger("/api/pairings", body, kind, on_access))
