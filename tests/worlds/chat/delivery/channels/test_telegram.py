@@ -110,6 +110,15 @@ class TestTelegram(KilledChannelConformance):
             message = await self.next(inbox)
         assert (message.media, "Telegram answered Wrong file_id" in message.content) == ((), True)
 
+    async def test_file_whose_download_fails_is_reported_and_keeps_nothing_back(
+        self, channel: TelegramChannel, far_end: TelegramServer
+    ) -> None:
+        await far_end.attach(3)
+        far_end.lose_files()
+        async with self.receiving(channel) as inbox:
+            message = await self.next(inbox)
+        assert (message.media, "Telegram lost the file" in message.content) == ((), True)
+
     async def test_second_poller_is_refused_by_name(self, channel: TelegramChannel, far_end: TelegramServer) -> None:
         far_end.is_polled_elsewhere = True
         with pytest.raises(ChannelRefused, match=r"\[channels.telegram\].*only one bot instance.*stop the other"):

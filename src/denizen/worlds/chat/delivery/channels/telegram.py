@@ -134,7 +134,7 @@ class TelegramChannel:
         )
 
     async def _fetch(self, attached: Any, message: InboundMessage) -> InboundMessage:
-        from telegram.error import BadRequest
+        from telegram.error import BadRequest, InvalidToken
 
         name = getattr(attached, "file_name", None) or ""
         complaint = not_received(name or "without a name", too_large(self.limits))
@@ -146,7 +146,11 @@ class TelegramChannel:
             if "too big" not in error.message:  # now and later
                 complaint = not_received(name or "without a name", f"Telegram answered {error.message}")
             return with_files(message, (), [complaint])
-        data, name = await file.download_as_bytearray(), name or Path(file.file_path or "").name
+        try:
+            data = await file.download_as_bytearray()
+        except InvalidToken:  # the library's error for every 404; get_file has shown that the token is valid
+            return with_files(message, (), [not_received(name or "without a name", "Telegram lost the file")])
+        name = name or Path(file.file_path or "").name
         identifier = f"{message.id.replace(':', '.')}.{file.file_unique_id}"
         return with_files(message, [await save_media(self._home, identifier, name, bytes(data))], ())
 

@@ -60,7 +60,7 @@ class TelegramServer(FarEnd):
         self.refuses_markup = self.is_polled_elsewhere = False
         self.messages: list[dict[str, Any]] = []
         self._updates: list[dict[str, Any]] = []
-        self._files: dict[str, tuple[int, bytes]] = {}
+        self._files: dict[str, tuple[int, bytes | None]] = {}
         self._ids = itertools.count(1)
         self._changed = asyncio.Event()
         self._flood_s: dict[str, float] = {}
@@ -294,7 +294,12 @@ class TelegramServer(FarEnd):
     def forget_files(self) -> None:
         self._files.clear()
 
+    def lose_files(self) -> None:
+        """Describe files, but answer their downloads with 404."""
+        self._files = {number: (size, None) for number, (size, _) in self._files.items()}
+
     async def _download(self, request: web.Request) -> web.Response:
         self._check_token(request)
         number = request.match_info["path"].removeprefix("documents/").removesuffix(".txt")
-        return web.Response(body=self._files[number][1])
+        data = self._files[number][1]
+        return web.Response(status=404) if data is None else web.Response(body=data)
