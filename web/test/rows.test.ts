@@ -45,6 +45,12 @@ test("a result belongs to its call", () => {
   expect(rows[3]).toMatchObject({ kind: "tool", name: "edit", args: { path: "a.py" }, result });
 });
 
+test("events that are heard again don't repeat a call of the transcript", () => {
+  const event = { type: "toolcall_end", call } as const;
+  const rows = rowsOf(TURN, advance(IDLE, { type: "llm_stream", event }, 0));
+  expect(rows.filter(({ kind }) => kind === "tool")).toHaveLength(1);
+});
+
 test("a question is a row until it is answered, and its call waits", () => {
   const parked: Entry = { type: "parked", id: "4", call_id: "c1", question: "Allow?", name: "edit" };
   const asked = rowsOf([...TURN, parked], IDLE);

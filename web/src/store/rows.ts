@@ -55,6 +55,7 @@ export function rowsOf(entries: Entry[], live: Live): Row[] {
   let reply = "";
 
   const addCall = (id: string, name: string, args: Record<string, unknown>) => {
+    if (tools.has(id)) return; // events that are heard again tell of calls that the transcript has
     const row: Extract<Row, { kind: "tool" }> = {
       kind: "tool",
       id: `tool-${id}`,

@@ -1,6 +1,7 @@
 /** One open session: its transcript, the turn that runs, the messages that wait, and what a person does with them. */
 import { type Client, sessionPath } from "../protocol/client";
 import type {
+  AssistantMessage,
   Attachment,
   Entry,
   EntryPage,
@@ -82,7 +83,8 @@ export class Session {
       this.refreshSoon();
       return;
     }
-    const live = advance(this.state.get().live, event, Date.now());
+    const next = advance(this.state.get().live, event, Date.now());
+    const live = event.type === "llm_end" ? settled(next, answersOf(this.state.get().entries)) : next;
     this.update({ live }, event.type === "llm_stream" || event.type === "tool_update");
     if (REFRESHING.has(event.type)) this.refreshSoon();
   }
@@ -202,12 +204,11 @@ export class Session {
   private take(entries: Entry[], first: number): void {
     const { live, sent } = this.state.get();
     const recent = entries.slice(-PAGE);
-    const known = recent.flatMap((entry) => (entry.type === "assistant" ? [entry.message] : []));
     const said = new Set(recent.flatMap((entry) => (entry.type === "user" ? [entry.message.id] : [])));
     this.update({
       entries,
       first,
-      live: settled(live, known),
+      live: settled(live, answersOf(entries)),
       sent: sent.filter((each) => !said.has(each.id)),
     });
   }
@@ -269,6 +270,10 @@ export class Session {
     const { entries, live } = { ...this.state.get(), ...patch };
     this.state.set({ ...patch, rows: rowsOf(entries, live) });
   }
+}
+
+function answersOf(entries: Entry[]): AssistantMessage[] {
+  return entries.slice(-PAGE).flatMap((entry) => (entry.type === "assistant" ? [entry.message] : []));
 }
 
 const REFRESHING = new Set(["llm_end", "tool_end", "parked", "done", "compaction", "notice"]);
