@@ -86,6 +86,8 @@ async def test_keys_reach_a_view_and_a_conversation(
         await seen.page.keyboard.type("charts")
         await seen.page.keyboard.press("Enter")
         await expect(seen.page.get_by_role("heading", name="Charts", level=1)).to_be_visible()
+        recent = seen.page.get_by_role("navigation", name="Recent")
+        await expect(recent.get_by_text("When do we close?")).to_be_visible()
         await seen.page.keyboard.press("Control+k")
         await expect(seen.page.get_by_role("combobox", name="Go to")).to_be_focused()
         await seen.page.keyboard.type("when do")

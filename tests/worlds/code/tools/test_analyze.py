@@ -38,7 +38,8 @@ def analyze(turn: ToolContext, tmp_path: Path) -> Analyze:
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a repository of some hundred files, and a home in which its index is kept."""
     folder = tmp_path_factory.mktemp("large")
-    shutil.copytree(ROOT / "src" / "denizen", folder / "project", ignore=shutil.ignore_patterns("__pycache__"))
+    built = shutil.ignore_patterns("__pycache__", "assets")
+    shutil.copytree(ROOT / "src" / "denizen", folder / "project", ignore=built)
     commit(folder / "project", "init", "-b", "main")
     commit(folder / "project", "add", ".")
     commit(folder / "project", "commit", "-m", "All of it")

@@ -50,5 +50,5 @@ def _file(name: str, caching: str) -> web.FileResponse:
 ROUTES = [
     web.get("/", get_page),
     web.get(r"/assets/{name:\w[\w.-]*}", get_asset),
-    web.get(r"/{view:(?!(?:api|v1|assets|agui)\b)[a-z]+}{rest:(?:/.*)?}", get_page),
+    web.get(r"/{view:chat|story|waiting|sessions|charts|more}{rest:(?:/.*)?}", get_page),
 ]
