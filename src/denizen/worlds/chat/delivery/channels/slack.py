@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HEARTBEAT_S = 20.0
 _TIMEOUT_S = 120
-_MAX_PAGES = 5  # of 200 messages each, when looking for a sent message
+_MAX_SEARCHED = 1_000  # messages, when looking for a sent one
 _MAX_REMEMBERED_CHATS = 1000
 _MESSAGE_SUBTYPES = {None, "bot_message", "file_share", "me_message", "message_changed", "thread_broadcast"}
 _STREAM_PREFIX = "stream:"
@@ -229,7 +229,7 @@ class SlackChannel:
         )
         look = {"channel": room, "oldest": oldest, "limit": 200, "include_all_metadata": True}
         replies, history = self._web.conversations_replies, self._web.conversations_history
-        at, has_files, pages = "", False, 0
+        at, has_files, searched = "", False, 0
         async for page in await (replies(ts=thread, **look) if thread else history(**look)):
             for each in page.get("messages") or ():
                 if each.get("metadata", {}).get("event_payload", {}).get("id") == key:
@@ -238,7 +238,8 @@ class SlackChannel:
                 has_files |= any(name.startswith(key[:8]) for name in names)
             if (at or not message.content) and (has_files or not message.media):
                 break
-            if (pages := pages + 1) == _MAX_PAGES and page.get("has_more"):
+            searched += len(page.get("messages") or ())
+            if searched >= _MAX_SEARCHED and page.get("has_more"):
                 return None
         return at, has_files
 

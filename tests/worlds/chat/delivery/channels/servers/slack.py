@@ -42,6 +42,7 @@ class SlackServer(FarEnd):
         self.token = BOT_TOKEN
         self.calls: Counter[str] = Counter()
         self.messages: list[dict[str, Any]] = []
+        self.page_size = 2
         self.refuses_streams = self.refuses_markup = self.hides_files = False
         self._ids = itertools.count(1)
         self._sockets: list[web.WebSocketResponse] = []
@@ -319,7 +320,7 @@ class SlackServer(FarEnd):
         raise Refusal("message_not_in_streaming_state")
 
     def _history(self, form: dict[str, Any]) -> dict[str, Any]:
-        """Two messages a page, newest first."""
+        """A page, newest first."""
         thread = form.get("ts", "")
         found = [
             message
@@ -328,7 +329,7 @@ class SlackServer(FarEnd):
             if message["ts"] > form.get("oldest", "")
         ]
         begin = int(form.get("cursor") or 0)
-        end = begin + 2
+        end = begin + self.page_size
         more = str(end) if end < len(found) else ""
         return {"messages": found[begin:end], "has_more": bool(more), "response_metadata": {"next_cursor": more}}
 
