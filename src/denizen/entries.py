@@ -4,6 +4,7 @@ Each entry names its parent, so that a transcript is a tree; the head is where t
 (decisions, "Storage"). A session gives an entry its `id`, `parent` and `at` when it is appended.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -180,3 +181,8 @@ AnyEntry = (
     | HeadEntry
     | EndEntry
 )
+
+
+def header_of(entries: Iterable[AnyEntry]) -> SessionEntry:
+    """The session's header; an empty one if it is lost."""
+    return next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))

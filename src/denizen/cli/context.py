@@ -9,11 +9,10 @@ import click
 from denizen.cli.home import store
 from denizen.cli.output import print_table, write, write_json
 from denizen.cli.text import printable
-from denizen.cli.turns import header_of
 from denizen.config.load import load
 from denizen.engine.next_request import RequestPart, last_prompt, next_request, parts_of
 from denizen.engine.resume import question_of
-from denizen.entries import AnyEntry
+from denizen.entries import AnyEntry, header_of
 from denizen.worlds.assemble import Agent
 
 

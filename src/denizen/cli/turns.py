@@ -18,7 +18,7 @@ from denizen.config.load import Loaded
 from denizen.config.trust import awaiting_trust, trust
 from denizen.engine import TurnOptions
 from denizen.engine.next_request import last_prompt
-from denizen.entries import AnyEntry, AssistantEntry, SessionEntry
+from denizen.entries import AnyEntry, AssistantEntry, header_of
 from denizen.events import Notice, TurnStop
 from denizen.messages import UserMessage
 from denizen.ports import Session, TurnIO
@@ -123,8 +123,3 @@ def last_model(entries: Sequence[AnyEntry]) -> str:
     names = (entry.message.model for entry in reversed(entries) if isinstance(entry, AssistantEntry))
     name = next(names, "")
     return name if ":" in name or name == "offline" else ""
-
-
-def header_of(entries: Sequence[AnyEntry]) -> SessionEntry:
-    """The session's header; an empty one where it is lost."""
-    return next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from denizen.entries import SessionEntry
+from denizen.entries import header_of
 from denizen.errors import DenizenError
 from denizen.sessions.codec import decode_entries
 from denizen.sessions.home_database import HomeDatabase
@@ -153,7 +153,7 @@ class SearchFile:
             return
         entries = [*decode_entries(data[: data.rfind(b"\n") + 1].splitlines())]
         if row is None:
-            header = next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))
+            header = header_of(entries)
             key = key_of(self._root / path) or header.key
             channel = SessionKey.parse(key).channel if key else ""
             id_ = db.execute(

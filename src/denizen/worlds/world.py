@@ -15,7 +15,7 @@ from denizen.engine.loop import run_turn
 from denizen.engine.record import AgentRecord, NewContext
 from denizen.engine.resume import unfinished
 from denizen.engine.turn import Resume, TurnOptions
-from denizen.entries import AnyEntry, SessionEntry
+from denizen.entries import AnyEntry, header_of
 from denizen.errors import ConfigError, SessionError
 from denizen.events import RunResult
 from denizen.messages import UserMessage
@@ -174,8 +174,8 @@ def find_world(profile: str | Profile) -> World:
 
 def check_host(entries: Sequence[AnyEntry]) -> None:
     """Raise SessionError if only its world's own host may resume the session's unfinished turn."""
-    header = next((entry for entry in entries if isinstance(entry, SessionEntry)), None)
-    if header and header.profile and unfinished(entries):
+    header = header_of(entries)
+    if header.profile and unfinished(entries):
         for world in worlds():
             if world.only_here and world.profile.name == header.profile:
                 raise SessionError(f"Session {short_name(header.key)} is in the middle of a turn. {world.only_here}")

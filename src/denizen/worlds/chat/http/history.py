@@ -14,7 +14,7 @@ from aiohttp import web
 from denizen.checkpoints.shadow import Shadow, shadow_of
 from denizen.engine.next_request import ReadSession, RequestPart, last_prompt, next_request, parts_of
 from denizen.engine.undo import Reversal, finish_undo, next_redo, next_undo, redo, undo, undo_unchanged
-from denizen.entries import AnyEntry, SessionEntry
+from denizen.entries import AnyEntry, header_of
 from denizen.errors import ConfigError, DenizenError, SessionError, SessionUnavailable, SessionUnknown
 from denizen.runtime.cache import SharedCache
 from denizen.sessions import SessionKey, new_name, short_name
@@ -126,7 +126,7 @@ async def get_diff(request: web.Request) -> FileChanges:
 async def get_context(request: web.Request) -> ModelView:
     """What the model sees after an entry, `at` (default: the last one): the next request, with estimated tokens."""
     gateway, entries = request.app[GATEWAY], await entries_of(request)
-    header = _header(entries)
+    header = header_of(entries)
     if header.profile not in {"", gateway.agent.record.name}:
         how = f"denizen context {short_name(header.key)}"
         raise Refused(
@@ -145,14 +145,10 @@ async def get_context(request: web.Request) -> ModelView:
     return ModelView(parts, sum(part.tokens for part in parts))
 
 
-def _header(entries: Sequence[AnyEntry]) -> SessionEntry:
-    return next((entry for entry in entries if isinstance(entry, SessionEntry)), SessionEntry(key=""))
-
-
 def _shadow(gateway: Gateway, entries: Sequence[AnyEntry]) -> Shadow:
     """The checkpoints of the folder in which a session works."""
     record = gateway.agent.record
-    workspace = Path(_header(entries).workspace or record.workspace)
+    workspace = Path(header_of(entries).workspace or record.workspace)
     if not workspace.is_dir():
         raise Refused(409, f"The session's folder {workspace} is gone.")
     return shadow_of(workspace, record.home, clock=record.clock, environ=record.environ)
